@@ -1,0 +1,256 @@
+//! The checked configuration: what `switchbell.yaml` and `workspaces/*.yaml` say, once every rule holds.
+//!
+//! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
+//! [`Config`] only when there is none.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::notification::{Level, Name};
+use crate::route::{Matcher, Router};
+
+/// The whole configuration.
+#[derive(Debug)]
+pub struct Config {
+    /// The operator's file, `switchbell.yaml`.
+    pub file: PathBuf,
+    /// The SQLite database.
+    pub store: PathBuf,
+    /// The folder of plugins, the grants and the limits.
+    pub plugins: Plugins,
+    /// The secrets by name, with their values.
+    pub secrets: BTreeMap<Name, Secret>,
+    /// The workspaces, by name.
+    pub workspaces: BTreeMap<Name, Workspace>,
+}
+
+/// `plugins:` of the operator's file.
+#[derive(Debug)]
+pub struct Plugins {
+    /// Holds `<name>.wasm` files.
+    pub directory: PathBuf,
+    /// What each plugin may reach. A plugin without an entry may reach nothing.
+    pub grants: BTreeMap<Name, Grant>,
+    /// What one attempt may use.
+    pub limits: Limits,
+}
+
+/// What the operator lets one plugin reach.
+#[derive(Debug, Clone, Default)]
+pub struct Grant {
+    /// HTTP origins.
+    pub http: Vec<HttpGrant>,
+}
+
+/// One entry of a grant's `http` list: `host`, `host:port`, `*.suffix`, each https unless it begins with `http://`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpGrant {
+    /// `https`, or `http` where the entry says so.
+    pub scheme: &'static str,
+    /// A host name in lower case, an IP literal (IPv6 without brackets), or a suffix that begins with a dot.
+    pub host: HostPattern,
+    /// The port; the scheme's own when the entry names none.
+    pub port: u16,
+    /// Whether a name may resolve to a private address.
+    pub private: bool,
+    /// Only for these workspaces; for all when empty.
+    pub workspaces: Vec<Name>,
+}
+
+/// Which hosts a grant covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPattern {
+    /// Exactly this host.
+    Exact(String),
+    /// Every host that ends in this text, which begins with a dot.
+    Suffix(String),
+}
+
+/// What one attempt of a plugin may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Linear memory of one instance, bytes.
+    pub memory_bytes_max: usize,
+    /// CPU time of one step.
+    pub step_cpu_max: Duration,
+    /// Steps in one attempt.
+    pub steps_max: u32,
+    /// Wall time of one attempt, waiting included.
+    pub attempt_time_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes_max: 32 << 20,
+            step_cpu_max: Duration::from_millis(100),
+            steps_max: 64,
+            attempt_time_max: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// A secret: its value and the one place it may be put.
+pub struct Secret {
+    /// The value; never printed.
+    pub value: String,
+    /// Where it may stand.
+    pub place: SecretPlace,
+    /// The hosts it may be sent to; for `url` and `connector` secrets empty means that the URL decides.
+    pub hosts: Vec<HostPattern>,
+    /// The workspaces that may use it; none when empty.
+    pub workspaces: Vec<Name>,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Secret").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// `in:` of a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// The whole URL of a request.
+    Url,
+    /// The value of this header (lower case), after the prefix and a space where there is one.
+    Header {
+        /// The header's name in lower case.
+        name: String,
+        /// Such as `Bearer`.
+        prefix: Option<String>,
+    },
+    /// The credential of a connector.
+    Connector,
+}
+
+/// One workspace: `workspaces/<name>.yaml`.
+#[derive(Debug)]
+pub struct Workspace {
+    /// The file's stem.
+    pub name: Name,
+    /// The file.
+    pub file: PathBuf,
+    /// Members and what they may do.
+    pub members: BTreeMap<String, Role>,
+    /// The MCP servers it uses, by name, which is the `source` of their events.
+    pub connectors: BTreeMap<Name, Connector>,
+    /// The routes, in the order of the file.
+    pub routes: Vec<Route>,
+    /// The same routes, ready to match.
+    pub router: Router,
+}
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Writes routes.
+    Admin,
+    /// Reads.
+    Member,
+}
+
+/// One MCP server.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    /// Its name in the workspace.
+    pub name: Name,
+    /// How to reach it.
+    pub transport: Transport,
+    /// The outbox to poll, where one is declared.
+    pub outbox: Option<String>,
+    /// Caps the level of what it says.
+    pub ceiling: Level,
+    /// How it is polled: the operator's settings, with the connector's own over them.
+    pub poll: Poll,
+}
+
+/// How a connector is reached.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// A program that speaks MCP on its standard input and output.
+    Stdio {
+        /// The program and its arguments; never empty.
+        run: Vec<String>,
+        /// What it is started with besides the few inherited variables.
+        env: BTreeMap<String, String>,
+        /// The folder it is started in: that of the operator's file.
+        directory: PathBuf,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint.
+        url: Url,
+        /// The name of the secret that is sent as a bearer token.
+        bearer: Option<Name>,
+    },
+}
+
+/// How outboxes are polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Poll {
+    /// The usual wait between two reads.
+    pub base: Duration,
+    /// No wait is shorter.
+    pub floor: Duration,
+    /// No wait is longer, but for a server's Retry-After.
+    pub ceiling: Duration,
+    /// Events asked for in one read, 1–1,000.
+    pub events_max: u32,
+    /// Reads in a row while the outbox says `hasMore`.
+    pub chained_reads_max: u32,
+    /// How far back the outbox may replay.
+    pub age_max: Duration,
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self {
+            base: Duration::from_secs(60),
+            floor: Duration::from_secs(15),
+            ceiling: Duration::from_secs(300),
+            events_max: 100,
+            chained_reads_max: 5,
+            age_max: Duration::from_secs(90 * 86_400),
+        }
+    }
+}
+
+/// An admin's rule.
+#[derive(Debug)]
+pub struct Route {
+    /// Its name, unique in the workspace.
+    pub name: Name,
+    /// The admin it acts for.
+    pub owner: String,
+    /// What it matches.
+    pub when: Matcher,
+    /// What a match is delivered to.
+    pub deliver: Vec<Target>,
+}
+
+/// One thing a route delivers to.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its identity: the `id`, else a hash of plugin and settings.
+    pub id: String,
+    /// The plugin.
+    pub plugin: Name,
+    /// `with`: settings for the plugin, in which a secret is `{"secret": "<name>"}`.
+    pub settings: Value,
+    /// Where each value of the settings stands in the file, by JSON Pointer (`""` is the whole).
+    pub places: BTreeMap<String, Place>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+}

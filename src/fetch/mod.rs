@@ -1,0 +1,1 @@
+//! Events come in: outboxes are read over MCP and their events judged.

@@ -1,0 +1,237 @@
+//! Durable memory: notifications, the deliveries they owe, and how far each outbox was read.
+//!
+//! [`Inbox`] is the contract every store keeps; `sqlite` is the store for one machine.
+
+pub mod delivery;
+pub mod intake;
+pub mod sqlite;
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use crate::notification::{Event, Level, Name, Notification};
+use delivery::{Outcome, State};
+
+/// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    /// The workspace whose inbox they go to.
+    pub workspace: Name,
+    /// The connector they came from.
+    pub source: Name,
+    /// When they were read.
+    pub received_at: Timestamp,
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+    /// Where the next read starts; absent leaves the position as it is.
+    pub cursor: Option<String>,
+}
+
+/// One event and what it owes.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What the source said.
+    pub event: Event,
+    /// Its level, capped by the source's ceiling.
+    pub effective_level: Level,
+    /// The deliveries it owes if it is new.
+    pub owed: Vec<Owed>,
+}
+
+/// One target that a notification owes a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// The route that matched.
+    pub route: Name,
+    /// The target's identity.
+    pub target: String,
+    /// The target's plugin.
+    pub plugin: Name,
+    /// When it comes due.
+    pub due_at: Timestamp,
+}
+
+/// What became of each entry of an [`Intake`], in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// The number a new notification got; none for one that was there already.
+    pub seqs: Vec<Option<u64>>,
+}
+
+/// A delivery's id: the store's tag and a number, stable for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeliveryId {
+    /// Eight hexadecimal digits, drawn when the store was made, so that ids of two stores differ.
+    pub store: std::sync::Arc<str>,
+    /// From 1.
+    pub number: i64,
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}", self.store, self.number)
+    }
+}
+
+/// A delivery handed out for one attempt. Nobody else holds it until its outcome is recorded, or the store is opened
+/// again.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Which.
+    pub id: DeliveryId,
+    /// The route that matched.
+    pub route: Name,
+    /// The target's identity.
+    pub target: String,
+    /// The target's plugin when the delivery was made.
+    pub plugin: Name,
+    /// The number of this attempt, from 1.
+    pub attempt: NonZeroU32,
+    /// When the delivery was made: what giving up counts from.
+    pub created_at: Timestamp,
+    /// When it first came due; the same for every attempt.
+    pub due_at: Timestamp,
+    /// How the attempt before ended.
+    pub last_outcome: Option<Outcome>,
+    /// What is owed.
+    pub notification: Notification,
+}
+
+/// How an attempt went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// From 1.
+    pub number: NonZeroU32,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// For the admin: why, or the destination's reference; without a secret.
+    pub reason: Option<String>,
+    /// How many times the plugin was asked.
+    pub steps: u32,
+    /// The version of the plugin that ran.
+    pub plugin_version: Option<String>,
+    /// The SHA-256 of the plugin that ran, in hex.
+    pub plugin_digest: Option<String>,
+}
+
+/// The end of an attempt, to be recorded.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Of which delivery.
+    pub id: DeliveryId,
+    /// The attempt; none when it was interrupted before any effect and its number is given back.
+    pub attempt: Option<Attempt>,
+    /// The state it leaves the delivery in.
+    pub state: State,
+    /// When the next attempt comes due, for states that wait for one.
+    pub next_at: Option<Timestamp>,
+}
+
+/// A delivery as readers see it.
+#[derive(Clone, Debug)]
+pub struct DeliveryView {
+    /// Which.
+    pub id: DeliveryId,
+    /// The workspace.
+    pub workspace: Name,
+    /// The route that matched.
+    pub route: Name,
+    /// The target's identity.
+    pub target: String,
+    /// The target's plugin.
+    pub plugin: Name,
+    /// Where it stands.
+    pub state: State,
+    /// When it first came due.
+    pub due_at: Timestamp,
+    /// When the next attempt comes due, if one does.
+    pub next_at: Option<Timestamp>,
+    /// The attempts so far, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// The notifications it stands for.
+    pub seqs: Vec<u64>,
+}
+
+/// How one outbox has been read so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Where the next read starts.
+    pub cursor: String,
+}
+
+/// Which entries of an inbox to list: the newest `limit` before `before`, newest first.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Of this workspace.
+    pub workspace: Name,
+    /// Only with a smaller number.
+    pub before: Option<u64>,
+    /// At most so many, 1–1,000.
+    pub limit: u32,
+}
+
+/// Why the store could not do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InboxError {
+    /// It cannot be opened as asked: what is wrong and what to do.
+    Open(String),
+    /// Another process has it open for writing.
+    InUse(String),
+    /// It refused a read or write just now (a full disk, say). Nothing was changed.
+    Unavailable(String),
+}
+
+impl fmt::Display for InboxError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(what) | Self::InUse(what) | Self::Unavailable(what) => out.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for InboxError {}
+
+/// The contract of a store. Every write is durable when its future is ready, and all or nothing.
+pub trait Inbox: Send + Sync + fmt::Debug {
+    /// Writes notifications, the deliveries that new ones owe, and the new position. An event whose id the source has
+    /// used before changes nothing, whatever else it says. A large intake is written in chunks of
+    /// [`intake::CHUNK_ROWS_MAX`] rows, in order, the position with the last.
+    fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>>;
+
+    /// How far this connector's outbox was read; none before the first answer.
+    fn position<'a>(&'a self, workspace: &'a Name, source: &'a Name)
+    -> BoxFuture<'a, Result<Option<Position>, InboxError>>;
+
+    /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
+    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Vec<Claim>, InboxError>>;
+
+    /// When the next delivery comes due, if any waits.
+    fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>, InboxError>>;
+
+    /// Records the end of an attempt.
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>>;
+
+    /// Lists an inbox.
+    fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>>;
+
+    /// One notification.
+    fn notification<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
+
+    /// Lists the newest deliveries of a workspace, newest first; those of one notification when `seq` names it.
+    fn deliveries(
+        &self,
+        page: Page,
+        seq: Option<u64>,
+    ) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+}

@@ -1,0 +1,1 @@
+//! Carries out what is owed: claim, step, effect, record.

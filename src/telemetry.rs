@@ -1,0 +1,103 @@
+//! What is told about the work while it happens: log lines, and the same facts for those who watch.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::inbox::DeliveryId;
+use crate::inbox::delivery::{Outcome, State};
+use crate::notification::{Event, Level, Name};
+use crate::route::Decision;
+
+/// Something that happened, told after it is durable.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// An outbox was read.
+    Read {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+        /// Events in the answer.
+        events: usize,
+        /// Whether it was the first read, which only finds the place to start from.
+        bootstrap: bool,
+        /// When it will be read again.
+        next_in: Duration,
+    },
+    /// A read failed; the position is where it was.
+    ReadFailed {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+        /// Why, and what to do.
+        reason: String,
+        /// Failures in a row, this one included.
+        failures: u32,
+        /// When it will be tried again.
+        next_in: Duration,
+    },
+    /// The outbox skipped events.
+    Gap {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+    },
+    /// An event broke a rule and was dropped.
+    Dropped {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+        /// Which rule, and the event's id where it has one.
+        reason: String,
+    },
+    /// An event is in the inbox.
+    Accepted {
+        /// The workspace.
+        workspace: Name,
+        /// Its number there.
+        seq: u64,
+        /// The connector.
+        source: Name,
+        /// What it said.
+        event: Arc<Event>,
+        /// Its level after the ceiling.
+        effective_level: Level,
+        /// What was decided about each route; empty for events of a first read, which owe nothing.
+        decisions: Vec<Decision>,
+    },
+    /// An attempt of a delivery ended.
+    Attempted {
+        /// The workspace.
+        workspace: Name,
+        /// The notification.
+        seq: u64,
+        /// The delivery.
+        delivery: DeliveryId,
+        /// Its route.
+        route: Name,
+        /// Its plugin.
+        plugin: Name,
+        /// The number of the attempt.
+        attempt: u32,
+        /// How it ended.
+        outcome: Outcome,
+        /// Why, or the destination's reference.
+        reason: Option<String>,
+        /// Where the delivery stands now.
+        state: State,
+        /// How long the attempt took.
+        took: Duration,
+        /// When the next attempt comes due, if one does.
+        next_in: Option<Duration>,
+    },
+}
+
+/// Who is told of each [`Happening`]. It must return at once.
+pub trait Observer: Send + Sync + fmt::Debug {
+    /// Called after the fact.
+    fn happened(&self, what: &Happening);
+}
