@@ -57,10 +57,7 @@ impl Clock {
 
 /// `moment` plus `delay`, or the latest moment there is.
 pub fn later(moment: Timestamp, delay: Duration) -> Timestamp {
-    SignedDuration::try_from(delay)
-        .ok()
-        .and_then(|delay| moment.checked_add(delay).ok())
-        .unwrap_or(Timestamp::MAX)
+    SignedDuration::try_from(delay).ok().and_then(|delay| moment.checked_add(delay).ok()).unwrap_or(Timestamp::MAX)
 }
 
 /// How long from `now` until `moment`; zero when it has passed.

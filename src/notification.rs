@@ -34,10 +34,8 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self, NotAName> {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let fits = (1..=63).contains(&text.len())
-            && text.bytes().all(inner)
-            && !text.starts_with('-')
-            && !text.ends_with('-');
+        let fits =
+            (1..=63).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-');
         if fits { Ok(Self(text.into())) } else { Err(NotAName) }
     }
 }

@@ -10,7 +10,8 @@ pub const CHUNK_ROWS_MAX: usize = 1_000;
 /// position with the last. There is always at least one chunk.
 pub fn chunks(intake: Intake) -> Vec<Intake> {
     let Intake { workspace, source, received_at, entries, cursor } = intake;
-    let chunk = |entries| Intake { workspace: workspace.clone(), source: source.clone(), received_at, entries, cursor: None };
+    let chunk =
+        |entries| Intake { workspace: workspace.clone(), source: source.clone(), received_at, entries, cursor: None };
     let mut done = Vec::new();
     let mut open: Vec<Entry> = Vec::new();
     let mut rows = 0;

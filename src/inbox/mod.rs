@@ -206,8 +206,11 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>>;
 
     /// How far this connector's outbox was read; none before the first answer.
-    fn position<'a>(&'a self, workspace: &'a Name, source: &'a Name)
-    -> BoxFuture<'a, Result<Option<Position>, InboxError>>;
+    fn position<'a>(
+        &'a self,
+        workspace: &'a Name,
+        source: &'a Name,
+    ) -> BoxFuture<'a, Result<Option<Position>, InboxError>>;
 
     /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Vec<Claim>, InboxError>>;
@@ -229,9 +232,5 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
 
     /// Lists the newest deliveries of a workspace, newest first; those of one notification when `seq` names it.
-    fn deliveries(
-        &self,
-        page: Page,
-        seq: Option<u64>,
-    ) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+    fn deliveries(&self, page: Page, seq: Option<u64>) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
 }
