@@ -39,7 +39,9 @@ impl Faults {
     pub(super) fn of_connecting(&self, error: &ClientInitializeError) -> ReadError {
         match error {
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.of_connecting(fallback),
-            ClientInitializeError::JsonRpcError(error) => self.of_answer(error),
+            ClientInitializeError::JsonRpcError(ErrorData { code: ErrorCode(code), message, .. }) => {
+                ReadError::Refused { code: *code, message: self.fit(message) }
+            }
             ClientInitializeError::TransportError { error, .. } => self.of_transport(error.error.as_ref()),
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
                 ReadError::Disconnected("it ended during the handshake".to_owned())

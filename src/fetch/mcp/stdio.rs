@@ -117,7 +117,7 @@ impl Program {
                 command.env(name, value);
             }
         }
-        command.env("SWITCHBELL_WORKSPACE", self.workspace.as_str()).envs(&self.env);
+        command.envs(&self.env).env("SWITCHBELL_WORKSPACE", self.workspace.as_str());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         command
