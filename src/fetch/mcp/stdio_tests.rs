@@ -133,6 +133,18 @@ async fn a_server_that_exits_in_the_middle_of_a_read_is_quoted_and_started_again
 }
 
 #[tokio::test]
+async fn what_a_server_leaves_behind_when_it_exits_is_ended_and_does_not_hide_the_exit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("child");
+    let leave = "sleep 600 & echo $! > \"$FILE\"; exit 7";
+    let mut outbox = outbox(SERVER, &[leave], &[("FILE", file.to_str().unwrap())], patient());
+    let error = outbox.read("acme://n").await.unwrap_err().to_string();
+    assert!(error.starts_with("`sh` exited with status 7 before it answered"), "{error}");
+    is_gone(std::fs::read_to_string(&file).unwrap().trim()).await;
+    outbox.close().await;
+}
+
+#[tokio::test]
 async fn a_server_that_exited_between_two_reads_is_started_again_by_the_second() {
     let mut outbox = outbox(SERVER, &["text $$; exit 0"], &[], patient());
     let first = outbox.read("acme://n").await.unwrap();
