@@ -1,1 +1,102 @@
-//! The composition root: builds the stages in order, owns every long task, stops in reverse.
+//! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::fetch::Poller;
+use crate::inbox::delivery::Schedule;
+use crate::inbox::sqlite::SqliteInbox;
+use crate::inbox::{Inbox, InboxError};
+use crate::send::effect::{Effects, EffectsError};
+use crate::send::{Dispatcher, Means, Stop};
+use crate::telemetry::Observer;
+use crate::wasm::{Catalog, PluginProblem, Sandbox, SandboxError, Settings};
+
+/// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
+const GRACE: Duration = Duration::from_millis(1_000);
+
+/// Why Switchbell could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The store cannot be used.
+    Inbox(InboxError),
+    /// The sandbox cannot be set up.
+    Sandbox(SandboxError),
+    /// Effects cannot be performed.
+    Effects(EffectsError),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inbox(error) => error.fmt(out),
+            Self::Sandbox(error) => error.fmt(out),
+            Self::Effects(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running Switchbell.
+#[derive(Debug)]
+pub struct App {
+    inbox: Arc<dyn Inbox>,
+    problems: Vec<PluginProblem>,
+    stop: Stop,
+    tasks: JoinSet<()>,
+}
+
+impl App {
+    /// Starts everything: the store, the sandbox and its plugins, the dispatcher, a poller for each outbox.
+    ///
+    /// # Errors
+    /// When the store is in use or unusable. A plugin that does not load is a problem of its own
+    /// ([`App::plugin_problems`]) and stops nothing.
+    pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
+        let inbox: Arc<dyn Inbox> =
+            Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(StartError::Sandbox)?;
+        let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
+        for problem in &problems {
+            tracing::error!("{problem}");
+        }
+        let effects = Effects::new().map_err(StartError::Effects)?;
+        let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
+        let stop = Stop::default();
+        let mut tasks = JoinSet::new();
+        let dispatcher =
+            Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
+        tasks.spawn(dispatcher.run(stop.clone()));
+        for poller in Poller::for_every_outbox(&config, &inbox, &clock, &observer) {
+            tasks.spawn(poller.run(stop.soon.clone()));
+        }
+        Ok(Self { inbox, problems, stop, tasks })
+    }
+
+    /// The store, to be read.
+    pub fn inbox(&self) -> &Arc<dyn Inbox> {
+        &self.inbox
+    }
+
+    /// Plugins that did not load, and why.
+    pub fn plugin_problems(&self) -> &[PluginProblem] {
+        &self.problems
+    }
+
+    /// Stops in two steps: takes no more work, then, after a second, stops working. Everything is durable by then.
+    pub async fn stop(mut self) {
+        self.stop.soon.cancel();
+        let all_done = async { while self.tasks.join_next().await.is_some() {} };
+        let mut all_done = std::pin::pin!(all_done);
+        if tokio::time::timeout(GRACE, &mut all_done).await.is_err() {
+            self.stop.now.cancel();
+            all_done.await;
+        }
+    }
+}

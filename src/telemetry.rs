@@ -101,3 +101,63 @@ pub trait Observer: Send + Sync + fmt::Debug {
     /// Called after the fact.
     fn happened(&self, what: &Happening);
 }
+
+/// Tells several observers, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Observers(pub Vec<Arc<dyn Observer>>);
+
+impl Observer for Observers {
+    fn happened(&self, what: &Happening) {
+        for observer in &self.0 {
+            observer.happened(what);
+        }
+    }
+}
+
+/// Writes what happens to the log: never a title, a payload or a URL.
+#[derive(Clone, Copy, Debug)]
+pub struct Log;
+
+impl Observer for Log {
+    fn happened(&self, what: &Happening) {
+        match what {
+            Happening::Read { workspace, source, events, bootstrap, next_in } => {
+                tracing::debug!(%workspace, %source, events, bootstrap, ?next_in, "outbox read");
+            }
+            Happening::ReadFailed { workspace, source, reason, failures, next_in } => {
+                tracing::warn!(%workspace, %source, failures, ?next_in, "outbox not read: {reason}");
+            }
+            Happening::Gap { workspace, source } => {
+                tracing::warn!(%workspace, %source, "the outbox skipped events: some are missing from the inbox");
+            }
+            Happening::Dropped { workspace, source, reason } => {
+                tracing::warn!(%workspace, %source, "event dropped: {reason}");
+            }
+            Happening::Accepted { workspace, seq, source, event, effective_level, decisions } => {
+                let matched = decisions.iter().filter(|decision| decision.matches()).count();
+                let (name, level) = (&event.name, effective_level);
+                tracing::info!(%workspace, seq, %source, name, %level, routes = matched, "notification accepted");
+            }
+            Happening::Attempted { workspace, seq, delivery, route, plugin, attempt, outcome, reason, state, took, next_in } => {
+                let reason = reason.as_deref().unwrap_or_default();
+                match outcome {
+                    Outcome::Delivered => {
+                        tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, ?took, "delivered");
+                    }
+                    _ => tracing::warn!(
+                        %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, ?next_in, "not delivered: {reason}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// Starts logging to standard error; `SWITCHBELL_LOG` filters as `RUST_LOG` does elsewhere (`info` when unset).
+pub fn log_to_stderr(default_filter: &str) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("SWITCHBELL_LOG").unwrap_or_else(|_| EnvFilter::new(default_filter));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A second call in one process keeps the first.
+    let _ = subscriber.try_init();
+}

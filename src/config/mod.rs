@@ -145,6 +145,13 @@ pub struct Workspace {
     pub router: Router,
 }
 
+impl Workspace {
+    /// The connectors that declare an outbox.
+    pub fn outboxes(&self) -> impl Iterator<Item = &Connector> {
+        self.connectors.values().filter(|connector| connector.outbox.is_some())
+    }
+}
+
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

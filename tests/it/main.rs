@@ -1,1 +1,3 @@
+//! Integration tests: one binary, modules in the order of the pipeline.
 
+mod tidy;
