@@ -1,9 +1,11 @@
 //! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
@@ -14,6 +16,7 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop};
+use crate::serve::serve;
 use crate::telemetry::Observer;
 use crate::wasm::{Catalog, PluginProblem, Sandbox, SandboxError, Settings};
 
@@ -29,6 +32,8 @@ pub enum StartError {
     Sandbox(SandboxError),
     /// Effects cannot be performed.
     Effects(EffectsError),
+    /// The address of `listen:` cannot be had.
+    Listen(SocketAddr, std::io::Error),
 }
 
 impl fmt::Display for StartError {
@@ -37,6 +42,9 @@ impl fmt::Display for StartError {
             Self::Inbox(error) => error.fmt(out),
             Self::Sandbox(error) => error.fmt(out),
             Self::Effects(error) => error.fmt(out),
+            Self::Listen(address, error) => {
+                write!(out, "cannot listen on {address}: {error}; name another address under `listen:`")
+            }
         }
     }
 }
@@ -47,6 +55,7 @@ impl std::error::Error for StartError {}
 #[derive(Debug)]
 pub struct App {
     inbox: Arc<dyn Inbox>,
+    address: SocketAddr,
     problems: Vec<PluginProblem>,
     stop: Stop,
     tasks: JoinSet<()>,
@@ -61,6 +70,9 @@ impl App {
     pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
         let inbox: Arc<dyn Inbox> =
             Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let refused = |error| StartError::Listen(config.listen, error);
+        let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
         let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(StartError::Sandbox)?;
         let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
         for problem in &problems {
@@ -76,12 +88,18 @@ impl App {
         for poller in Poller::for_every_outbox(&config, &inbox, &clock, &observer) {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
-        Ok(Self { inbox, problems, stop, tasks })
+        tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
+        Ok(Self { inbox, address, problems, stop, tasks })
     }
 
     /// The store, to be read.
     pub fn inbox(&self) -> &Arc<dyn Inbox> {
         &self.inbox
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Plugins that did not load, and why.

@@ -8,7 +8,8 @@
 //! 3. [`inbox`]: they are written, with the deliveries they owe;
 //! 4. [`route`]: pure decisions about who is owed what;
 //! 5. [`send`]: what is owed is carried out;
-//! 6. [`wasm`]: the sandbox in which plugins decide how.
+//! 6. [`serve`]: what others read over HTTP;
+//! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
 //! [`app`] puts them together. [`notification`], [`clock`] and [`telemetry`] serve them all.
 
@@ -21,5 +22,6 @@ pub mod inbox;
 pub mod notification;
 pub mod route;
 pub mod send;
+pub mod serve;
 pub mod telemetry;
 pub mod wasm;

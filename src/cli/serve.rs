@@ -21,7 +21,7 @@ pub(super) async fn run(file: &Path) -> ExitCode {
         Err(error) => return fail(error),
     };
     let outboxes: usize = config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum();
-    tracing::info!(workspaces = config.workspaces.len(), outboxes, store = %config.store.display(), "ready");
+    tracing::info!(listen = %app.address(), workspaces = config.workspaces.len(), outboxes, store = %config.store.display(), "ready");
     stop_asked().await;
     tracing::info!("stopping");
     app.stop().await;

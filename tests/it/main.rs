@@ -1,3 +1,6 @@
 //! Integration tests: one binary, modules in the order of the pipeline.
 
+mod crash;
+mod pipeline;
+mod support;
 mod tidy;
