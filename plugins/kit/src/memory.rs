@@ -14,6 +14,11 @@ use core::ptr;
 /// The size of a page of linear memory, in bytes.
 const PAGE: usize = 65_536;
 
+// The compiler calls `memcmp`. The C library that comes with the target has it, and of a library the linker takes only
+// what is called: nothing that imports WASI.
+#[link(name = "c")]
+unsafe extern "C" {}
+
 #[global_allocator]
 static HEAP: Heap = Heap { next: Cell::new(0), end: Cell::new(0), alive: Cell::new(0) };
 
