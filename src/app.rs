@@ -18,7 +18,8 @@ use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop};
 use crate::serve::serve;
 use crate::telemetry::Observer;
-use crate::wasm::{Catalog, PluginProblem, Sandbox, SandboxError, Settings};
+use crate::wasm::catalog::PluginProblem;
+use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
 
 /// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
 const GRACE: Duration = Duration::from_millis(1_000);

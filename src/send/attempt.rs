@@ -13,10 +13,6 @@ use crate::inbox::Claim;
 use crate::inbox::delivery::Outcome;
 use crate::wasm::{self, Action, Answer, Catalog, Delivery, Effect, Failure, FailureKind, Plugin};
 
-/// How long a plugin's instance is kept for its next step while the answer is on its way: a quick destination finds it
-/// there, a slow one costs no memory.
-const INSTANCE_KEPT: Duration = Duration::from_millis(5);
-
 /// Characters kept of a reason: room for the destination's own words.
 const REASON_CHARS_MAX: usize = 500;
 
@@ -176,7 +172,7 @@ impl Run<'_> {
         tokio::select! {
             biased;
             answer = &mut performing => return Some(answer),
-            () = tokio::time::sleep(INSTANCE_KEPT) => self.attempt.rest(),
+            () = tokio::time::sleep(wasm::KEPT_TIME_MAX) => self.attempt.rest(),
         }
         tokio::select! {
             answer = performing => Some(answer),
