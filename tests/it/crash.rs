@@ -61,8 +61,6 @@ async fn killed_again_and_again_it_loses_no_event_and_no_delivery() {
     let seqs: Vec<u64> = listed.as_array().unwrap().iter().map(|one| one["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (1..=EVENTS as u64).rev().collect::<Vec<_>>(), "every event is in the inbox once, without a gap");
     assert_eq!(seen, (1..=EVENTS).collect());
-    let repeated = sink.arrived().len();
-    assert!(repeated <= KILLS * EVENTS, "only what was in flight at a kill may be repeated");
 }
 
 fn add(outbox: &Outbox, number: usize) {
