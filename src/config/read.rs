@@ -1,0 +1,350 @@
+//! How sections of a file are declared and read: each key once, with its type, whether it is needed, and what it is for.
+//! Reading collects every mistake instead of stopping at the first.
+
+use std::ops::Deref;
+
+use super::node::{At, Entry, Kind, Node};
+use super::scalar::{Scalar, Typed, quote};
+use super::source::Report;
+use super::suggest;
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Placed<T> {
+    pub at: At,
+    pub value: T,
+}
+
+impl<T> Deref for Placed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Something that can stand in a file.
+pub(super) trait Read: Sized {
+    /// What it is, to complete "… is wanted here".
+    const WANTED: &'static str;
+
+    /// Reads it. None when a mistake was reported.
+    fn read(node: &Node, report: &mut Report) -> Option<Self>;
+}
+
+/// Reads a value and keeps its place.
+pub(super) fn placed<T: Read>(node: &Node, report: &mut Report) -> Option<Placed<T>> {
+    let value = T::read(node, report)?;
+    Some(Placed { at: node.at.clone(), value })
+}
+
+/// Reports that something else is wanted.
+fn refuse(node: &Node, wanted: &str, report: &mut Report) {
+    match &node.kind {
+        Kind::Reported => {}
+        Kind::Scalar(scalar) if scalar.typed() == Typed::Null => {
+            report.mistake(&node.at, format!("nothing stands here: write {wanted}, or leave the key out"));
+        }
+        _ => report.mistake(&node.at, format!("{wanted} is wanted here, this is {}", node.describe())),
+    }
+}
+
+/// Something written as one text.
+pub(super) trait FromText: Sized {
+    /// What it is, to complete "… is wanted here".
+    const WANTED: &'static str;
+    /// Whether a plain number is handed over too, because the form says more about it than "a text is wanted".
+    const SEES_NUMBERS: bool = false;
+
+    /// The value of the text. `quoted` is the text as a message may show it.
+    ///
+    /// # Errors
+    /// Says what is wrong and what to write instead.
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String>;
+}
+
+impl<T: FromText> Read for T {
+    const WANTED: &'static str = <T as FromText>::WANTED;
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        let Kind::Scalar(scalar) = &node.kind else {
+            refuse(node, <T as FromText>::WANTED, report);
+            return None;
+        };
+        match scalar.typed() {
+            Typed::Null => {
+                refuse(node, <T as FromText>::WANTED, report);
+                return None;
+            }
+            Typed::Boolean(_) | Typed::Integer(_) | Typed::Float(_) if !T::SEES_NUMBERS => {
+                let (wanted, found) = (<T as FromText>::WANTED, node.describe());
+                report.mistake(
+                    &node.at,
+                    format!("{wanted} is wanted here, this is {found}; a text like it needs quotes"),
+                );
+                return None;
+            }
+            _ => {}
+        }
+        T::from_text(&scalar.text, &scalar.quoted()).map_err(|message| report.mistake(&node.at, message)).ok()
+    }
+}
+
+/// Any text.
+#[derive(Debug, Clone)]
+pub(super) struct Text(pub String);
+
+impl FromText for Text {
+    const WANTED: &'static str = "a text";
+
+    fn from_text(text: &str, _: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Read for bool {
+    const WANTED: &'static str = "`true` or `false`";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if let Kind::Scalar(scalar) = &node.kind
+            && let Typed::Boolean(value) = scalar.typed()
+        {
+            return Some(value);
+        }
+        refuse(node, <Self as Read>::WANTED, report);
+        None
+    }
+}
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Read for Whole<MIN, MAX> {
+    const WANTED: &'static str = "a whole number";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if let Kind::Scalar(scalar) = &node.kind
+            && let Typed::Integer(value) = scalar.typed()
+        {
+            let value = value.and_then(|value| u32::try_from(value).ok()).filter(|value| (MIN..=MAX).contains(value));
+            if value.is_none() {
+                report.mistake(&node.at, format!("{} is out of bounds: write {MIN} to {MAX}", scalar.quoted()));
+            }
+            return value.map(Self);
+        }
+        refuse(node, &format!("a whole number from {MIN} to {MAX}"), report);
+        None
+    }
+}
+
+/// A list.
+impl<T: Read> Read for Vec<Placed<T>> {
+    const WANTED: &'static str = "a list";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        let Kind::List(items) = &node.kind else {
+            refuse(node, &format!("a list (`[…]`, or lines that begin with `- `), each item {}", T::WANTED), report);
+            return None;
+        };
+        Some(items.iter().filter_map(|item| placed(item, report)).collect())
+    }
+}
+
+/// One item, or a list of at least one and at most [`ITEMS_MAX`].
+#[derive(Debug)]
+pub(super) struct OneOrMore<T>(pub Vec<Placed<T>>);
+
+/// Most items where one or a list is wanted: patterns are compiled together, and nobody reads more.
+const ITEMS_MAX: usize = 100;
+
+impl<T: Read> Read for OneOrMore<T> {
+    const WANTED: &'static str = "one item or a list";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::List(items) if items.is_empty() => {
+                report.mistake(&node.at, "an empty list asks for nothing: write what you want, or leave the key out");
+                None
+            }
+            Kind::List(items) if items.len() > ITEMS_MAX => {
+                report.mistake(&node.at, format!("{} items: at most {ITEMS_MAX} may stand here", items.len()));
+                None
+            }
+            Kind::List(items) => Some(Self(items.iter().filter_map(|item| placed(item, report)).collect())),
+            Kind::Mapping(_) => {
+                refuse(node, &format!("{} or a list of such", T::WANTED), report);
+                None
+            }
+            Kind::Scalar(_) | Kind::Reported => Some(Self(vec![placed(node, report)?])),
+        }
+    }
+}
+
+/// A mapping whose keys are chosen by the writer, in the order of the file.
+#[derive(Debug)]
+pub(super) struct Map<K, T>(pub Vec<Named<K, T>>);
+
+impl<K, T> Default for Map<K, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// One entry of a [`Map`].
+#[derive(Debug)]
+pub(super) struct Named<K, T> {
+    pub name: K,
+    /// The path of the entry, at the place of its key.
+    pub at: At,
+    /// None when it is unusable and was reported.
+    pub value: Option<Placed<T>>,
+}
+
+impl<K: FromText, T: Read> Read for Map<K, T> {
+    const WANTED: &'static str = "a mapping (`name: …`)";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        let Kind::Mapping(entries) = &node.kind else {
+            let wanted =
+                format!("a mapping (`name: …`), each name {} and each value {}", <K as FromText>::WANTED, T::WANTED);
+            refuse(node, &wanted, report);
+            return None;
+        };
+        let mut map = Vec::new();
+        for entry in entries {
+            let name = K::from_text(&entry.key, &quote(&entry.key));
+            let name = name.map_err(|message| report.mistake(&entry.key_at, message)).ok();
+            let value = placed(&entry.value, report);
+            map.extend(name.map(|name| Named { name, at: entry.key_at.clone(), value }));
+        }
+        Some(Self(map))
+    }
+}
+
+/// A kind of mapping with known keys.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// The keys it has, in the order they are shown.
+    pub keys: &'static [Key],
+    /// Keys of the documented configuration that this version does not have.
+    pub not_yet: &'static [&'static str],
+}
+
+/// One key of a section.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What may stand there, in words.
+    pub wanted: &'static str,
+    pub need: Need,
+}
+
+/// Whether a key must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Required,
+    Optional,
+    /// What stands for it when it is left out, as it would be written.
+    Default(&'static str),
+}
+
+impl Section {
+    /// The entries of a mapping, once every key that does not belong there was reported.
+    pub(super) fn open<'n>(&self, node: &'n Node, report: &mut Report) -> Option<&'n [Entry]> {
+        let Kind::Mapping(entries) = &node.kind else {
+            let names = self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+            refuse(node, &format!("a mapping with the keys {names}"), report);
+            return None;
+        };
+        for entry in entries {
+            if let Some(message) = self.objection(&entry.key) {
+                report.mistake(&entry.key_at, message);
+            }
+        }
+        Some(entries)
+    }
+
+    fn objection(&self, key: &str) -> Option<String> {
+        if self.keys.iter().any(|known| known.name == key) {
+            return None;
+        }
+        if self.not_yet.contains(&key) {
+            return Some(format!("`{key}` is not supported by this version: remove it"));
+        }
+        let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
+        Some(format!("unknown key {}{hint}", quote(key)))
+    }
+
+    /// Reads one key of an opened section.
+    pub(super) fn field<T: Read>(
+        &self,
+        name: &str,
+        (node, entries): (&Node, &[Entry]),
+        report: &mut Report,
+    ) -> Option<Placed<T>> {
+        if let Some(entry) = entries.iter().find(|entry| entry.key == name) {
+            return placed(&entry.value, report);
+        }
+        let key = self.keys.iter().find(|key| key.name == name)?;
+        match key.need {
+            Need::Optional => None,
+            Need::Required => {
+                let about = key.about.trim().trim_end_matches('.');
+                report.mistake(&node.at, format!("`{name}` is missing: write {} here ({about})", key.wanted));
+                None
+            }
+            Need::Default(text) => {
+                let scalar = Scalar { text: text.to_owned(), plain: true, written: None };
+                let at = At { path: node.at.path.key(name), place: node.at.place };
+                placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
+            }
+        }
+    }
+}
+
+/// Declares a section: a struct with one optional, placed value for each key, its [`Section`], and how it is read.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        struct $name:ident {
+            $( $(#[doc = $key_about:literal])+ $key:literal => $field:ident: $type:ty, $need:expr; )+
+        }
+        not yet: [$($later:literal),*]
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug)]
+        pub(in crate::config) struct $name {
+            $( $(#[doc = $key_about])+ pub $field: Option<$crate::config::read::Placed<$type>>, )+
+        }
+
+        impl $name {
+            /// The keys and what they are for.
+            pub(in crate::config) const SECTION: $crate::config::read::Section = $crate::config::read::Section {
+                keys: &[$( $crate::config::read::Key {
+                    name: $key,
+                    about: concat!($($key_about),+),
+                    wanted: <$type as $crate::config::read::Read>::WANTED,
+                    need: $need,
+                } ),+],
+                not_yet: &[$($later),*],
+            };
+        }
+
+        impl $crate::config::read::Read for $name {
+            const WANTED: &'static str = concat!("a mapping", $(" `", $key, "`",)+);
+
+            fn read(
+                node: &$crate::config::node::Node,
+                report: &mut $crate::config::source::Report,
+            ) -> Option<Self> {
+                let section = Self::SECTION;
+                let entries = section.open(node, report)?;
+                Some(Self { $( $field: section.field($key, (node, entries), report), )+ })
+            }
+        }
+    };
+}
+pub(super) use section;
