@@ -23,7 +23,7 @@ from pathlib import Path
 LEVELS = ("info", "attention", "urgent")
 NAME = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]{1,200}")
 EVENT_ID = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
-LINK = re.compile(r"(?!(?:javascript|data|vbscript|file|blob):)[a-z][a-z0-9+.-]*:[^\s\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
+LINK = re.compile(r"(?i)(?!(?:javascript|data|vbscript|file|blob):)[a-z][a-z0-9+.-]*:[^\s\x00-\x1f\x7f-\x9f]+")
 LINK_CHARACTERS_MAX = 2048
 EVENT_BYTES_MAX = 64 * 1024
 
@@ -186,9 +186,9 @@ class Outbox:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
-            except sqlite3.OperationalError:
+            except sqlite3.OperationalError as error:
                 # The very first switch needs the file for itself, and SQLite does not always wait for that.
-                if time.monotonic() > give_up:
+                if "locked" not in str(error) or time.monotonic() > give_up:
                     raise
                 time.sleep(0.01)
             finally:
@@ -242,9 +242,11 @@ def decode(cursor: str, tag: str, newest: int) -> int:
         position = int(digits) if digits.isdecimal() and len(digits) < 19 else None
     except ValueError:
         cursor_tag, position = None, None
-    # A position beyond the newest row comes from a life of the database that a backup has undone.
+    # A position beyond the newest row is from a life of the database that a restored backup has undone.
     if cursor_tag != tag or position is None or position > newest:
-        raise OutboxError(f"unknown cursor {cursor!r}: this outbox never gave it; read without a cursor to start from now")
+        raise OutboxError(
+            f"unknown cursor {cursor!r}: this outbox never gave it; read without a cursor to start from now"
+        )
     return position
 
 
@@ -291,8 +293,11 @@ def main() -> int:
     except json.JSONDecodeError as error:
         print(f"--data is not JSON: {error}", file=sys.stderr)
         return 2
-    except (OutboxError, sqlite3.Error) as error:
+    except OutboxError as error:
         print(error, file=sys.stderr)
+        return 2
+    except sqlite3.Error as error:
+        print(f"{default_path()}: {error}", file=sys.stderr)
         return 2
     print(f"{name} is at position {position} of {outbox.path}")
     return 0

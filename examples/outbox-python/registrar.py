@@ -94,7 +94,7 @@ SCRIPT = (
         {"domain": "acme-outreach.test", "gaining_registrar": "registrar.example", "refuse_within_hours": 120},
     ),
     # No title: hosts show the name.
-    Fact("campaign.finished", "info", "acme-mail.test", None, None, {"campaign": "summer", "sent": 1840, "replies": 31}),
+    Fact("campaign.finished", "info", "acme-mail.test", None, None, {"campaign": "summer", "sent": 1840, "hits": 31}),
     # Written by a stranger, as every reply is. It must ping nobody and link nowhere.
     Fact(
         "reply.received",

@@ -13,7 +13,10 @@ import hmac
 import json
 import os
 import re
+import signal
+import sqlite3
 import sys
+from contextlib import suppress
 
 import uvicorn
 from fastmcp import FastMCP
@@ -31,7 +34,7 @@ DOMAIN = re.compile(r"(?=.{1,190}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{
 
 def build(registrar: Registrar, token: str | None) -> FastMCP:
     """The server, with its resource and its one tool."""
-    mcp = FastMCP("acme-registrar", auth=BearerToken(token) if token else None)
+    mcp = FastMCP("acme-registrar", version="1.0.0", auth=BearerToken(token) if token else None)
 
     # The query is part of the template: FastMCP takes no function with parameters under a URI without them. All three
     # are optional, so the bare URI matches too, which is how a host asks for its first cursor.
@@ -93,7 +96,8 @@ def serve_http(mcp: FastMCP, port: int) -> None:
     settings = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=1
     )
-    AnnouncingServer(settings).run()
+    with suppress(KeyboardInterrupt):
+        AnnouncingServer(settings).run()
 
 
 def main() -> None:
@@ -101,16 +105,18 @@ def main() -> None:
     parser.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP; 0 picks a free port")
     parser.add_argument("--pretend", metavar="SECONDS", type=seconds, nargs="?", const=3.0, help="play a registrar")
     arguments = parser.parse_args()
-    outbox = Outbox(default_path())
+    try:
+        outbox = Outbox(default_path())
+    except sqlite3.Error as error:
+        parser.error(f"cannot open {default_path()}: {error}; name another file in OUTBOX_DB")
     registrar = Registrar(outbox) if arguments.pretend is None else PretendRegistrar(outbox, arguments.pretend)
     mcp = build(registrar, os.environ.get("OUTBOX_TOKEN"))
-    try:
-        if arguments.http is None:
-            mcp.run(transport="stdio", show_banner=False, log_level="WARNING")
-        else:
-            serve_http(mcp, arguments.http)
-    except KeyboardInterrupt:
-        pass
+    if arguments.http is None:
+        # Python would wait for the thread that reads standard input. Every row is committed: nothing to save.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        mcp.run(transport="stdio", show_banner=False, log_level="WARNING")
+    else:
+        serve_http(mcp, arguments.http)
 
 
 def seconds(text: str) -> float:

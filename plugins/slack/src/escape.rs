@@ -25,19 +25,20 @@ pub(crate) fn paragraphs(text: &str, units_max: usize) -> String {
     split(text, units_max, 1).pop().unwrap_or_default()
 }
 
-/// The text escaped and split into at most `parts_max` parts of at most `units_max`, at a space where there is one.
+/// The text escaped and split into at most `parts_max` parts of at most `units_max`, at a space where one is near.
 /// What does not fit is cut, and the last part ends in `…`.
 pub(crate) fn split(text: &str, units_max: usize, parts_max: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = Part::default();
     for letter in text.chars() {
-        if !part.fits(letter, units_max) {
-            if parts.len() + 1 >= parts_max {
+        while !part.fits(letter, units_max) {
+            if part.text.is_empty() || parts.len() + 1 >= parts_max {
                 part.cut(units_max);
-                break;
+                parts.push(part.text);
+                return parts;
             }
-            let rest = part.split_off_word();
-            parts.push(core::mem::replace(&mut part, rest).text);
+            let word = part.split_off_word();
+            parts.push(core::mem::replace(&mut part, word).text);
         }
         part.push(letter, units_max);
     }
@@ -80,10 +81,11 @@ impl Part {
         }
     }
 
-    /// Takes off the word that is being written, so that the next part begins with it.
+    /// Takes off the word that is being written, so that the next part begins with it. A word of half a part and more is
+    /// broken instead.
     fn split_off_word(&mut self) -> Self {
-        let start = self.text.rfind([' ', '\n']).map_or(self.text.len(), |space| space + 1);
-        let word = self.text.split_off(start);
+        let space = self.text.rfind([' ', '\n']).filter(|space| *space >= self.text.len() / 2);
+        let word = self.text.split_off(space.map_or(self.text.len(), |space| space + 1));
         Self { units: length(&word), cut_at: word.len(), text: word }
     }
 }

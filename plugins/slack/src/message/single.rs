@@ -36,7 +36,8 @@ pub(super) fn render(notification: &Notification, delivery: &Delivery) -> (Strin
     blocks.push(if escape::length(&title) <= HEADER_MAX { Block::header(title) } else { Block::section(title) });
     blocks.push(Block::context(about(notification)));
     let body = notification.body.as_deref().unwrap_or_default();
-    blocks.extend(escape::split(body, SECTION_MAX, BODY_PARTS_MAX).into_iter().map(Block::section));
+    let parts = escape::split(body, SECTION_MAX, BODY_PARTS_MAX);
+    blocks.extend(parts.into_iter().filter(|part| !part.trim().is_empty()).map(Block::section));
     if let Some(url) = &notification.link {
         blocks.push(link(url));
     }
