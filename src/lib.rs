@@ -11,8 +11,9 @@
 //! 6. [`serve`]: what others read over HTTP;
 //! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
-//! [`app`] puts them together. [`notification`], [`clock`] and [`telemetry`] serve them all.
+//! [`app`] puts them together. [`address`], [`clock`], [`notification`] and [`telemetry`] serve them all.
 
+pub mod address;
 pub mod app;
 pub mod cli;
 pub mod clock;

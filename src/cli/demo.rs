@@ -40,7 +40,7 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
     let environment = |name: &str| match name {
         "DEMO_SLACK" => Some(slack.to_string()),
         "DEMO_SLACK_WEBHOOK" => Some(format!("http://{slack}/services/T00000000/B00000000/demo")),
-        _ => std::env::var(name).ok(),
+        _ => config::process_environment(name),
     };
     let config = match config::load(file, &environment) {
         Ok(loaded) => Arc::new(loaded.config),

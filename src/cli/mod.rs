@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, process_environment};
 use crate::notification::Name;
 use output::fail;
 
@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
 
 /// Loads the configuration, or says everything that is wrong with it.
 fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
-    match config::load(file, &|name| std::env::var(name).ok()) {
+    match config::load(file, &process_environment) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 eprintln!("warning: {warning}");

@@ -5,7 +5,6 @@
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value.
 
-mod address;
 mod check;
 mod load;
 mod node;
@@ -24,7 +23,7 @@ mod variables;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +33,6 @@ use url::Url;
 use crate::notification::{Level, Name};
 use crate::route::{Matcher, Router};
 
-pub use address::is_public;
 pub use load::{Loaded, load, process_environment};
 pub use problem::{Problem, Problems, SourceLine};
 
@@ -102,7 +100,9 @@ impl HostPattern {
     pub fn covers(&self, host: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == host,
-            Self::Suffix(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+            Self::Suffix(suffix) => {
+                host.len() > suffix.len() && host.ends_with(suffix.as_str()) && host.parse::<IpAddr>().is_err()
+            }
         }
     }
 }

@@ -35,18 +35,6 @@ pub struct Allowed {
     pub private: bool,
 }
 
-impl HostPattern {
-    /// Whether the pattern covers a host as a parsed URL spells it (lower case, no brackets around IPv6).
-    pub fn covers(&self, host: &str) -> bool {
-        match self {
-            Self::Exact(exact) => exact == host,
-            Self::Suffix(suffix) => {
-                host.len() > suffix.len() && host.ends_with(suffix.as_str()) && host.parse::<IpAddr>().is_err()
-            }
-        }
-    }
-}
-
 impl HttpGrant {
     fn covers(&self, url: &Url, workspace: &Name) -> bool {
         let at_home = self.workspaces.is_empty() || self.workspaces.contains(workspace);

@@ -9,9 +9,9 @@ use reqwest::dns::{Addrs, Name as DnsName, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 
-use super::address::is_public;
 use super::guard::{Allowed, judge};
 use super::{EffectsError, Permission, fault};
+use crate::address::is_public;
 use crate::wasm::{Fault, Reach, Request, Response};
 
 /// The longest an answer may take, connecting included: a destination that needs longer is polled.

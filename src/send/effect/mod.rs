@@ -1,6 +1,5 @@
 //! Performs what a plugin asks for, behind the guard.
 
-pub mod address;
 pub mod guard;
 mod http;
 pub mod secret;
