@@ -6,8 +6,11 @@
 
 pub mod address;
 pub mod answer;
-
+pub mod batch;
 pub mod event;
 mod json;
-
+pub mod mcp;
+pub mod outbox;
 pub mod pace;
+pub mod poller;
+mod text;

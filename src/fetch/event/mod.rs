@@ -8,11 +8,11 @@ mod moment;
 mod reason;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use serde_json::value::RawValue;
 
 use super::json::{self, Kind, fields, kind};
+use super::text;
 use crate::notification::{Event, Level};
 pub use reason::{Field, Reason};
 

@@ -1,0 +1,102 @@
+//! An outbox as the poller sees it: a text for a URI. How it is reached is another's business.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+/// One connector's outbox.
+pub trait Outbox: Send + fmt::Debug {
+    /// Reads the resource `uri`, connecting first where there is no connection: the text of its first content. It
+    /// ends in bounded time. Dropping the future gives the read up.
+    fn read<'a>(&'a mut self, uri: &'a str) -> BoxFuture<'a, Result<String, ReadError>>;
+
+    /// Closes the connection, in bounded time. A later read would connect again.
+    fn close(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// Why a read brought no text. Its text says what happened and what to do, without a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The server knows no resource with this URI; its words.
+    NotFound(String),
+    /// The server answered with an error.
+    Refused {
+        /// The code of JSON-RPC.
+        code: i32,
+        /// The server's words, cut.
+        message: String,
+    },
+    /// The server, or what stands before it, refused the request as such.
+    Http {
+        /// The status.
+        status: u16,
+        /// How long it asked to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The answer is larger than anything an outbox should say at once.
+    TooLarge {
+        /// The most bytes taken.
+        bytes_max: usize,
+    },
+    /// No answer came in time.
+    Timeout {
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// There is an answer, but no text in it.
+    NoText,
+    /// The connection could not be made: why, and what to do.
+    NotConnected(String),
+    /// The connection ended before the answer came: why, and what to do.
+    Disconnected(String),
+    /// The peer answered something that is not MCP.
+    NotMcp(String),
+}
+
+impl ReadError {
+    /// How long the server asked to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Http { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound(message) => write!(
+                out,
+                "the server does not know the resource ({message}); declare the URI it serves, and let it serve the \
+                 template {{?cursor,maxEvents,maxAgeMs}} too"
+            ),
+            Self::Refused { code, message } => write!(out, "the server answered with the error {code}: {message}"),
+            Self::Http { status: status @ (401 | 403), .. } => {
+                write!(out, "HTTP {status}: the credential was refused; give the connector another, or what it lacks")
+            }
+            Self::Http { status: 404, .. } => {
+                out.write_str("HTTP 404: nothing is served there; check the connector's url")
+            }
+            Self::Http { status: 429, .. } => out.write_str("HTTP 429: the server is asked too often"),
+            Self::Http { status: status @ 300..=399, .. } => {
+                write!(out, "HTTP {status}: redirects are not followed; give the url it leads to")
+            }
+            Self::Http { status, .. } => write!(out, "HTTP {status}: the server could not answer"),
+            Self::TooLarge { bytes_max } => {
+                write!(
+                    out,
+                    "the answer has more than {bytes_max} bytes; let the outbox answer with fewer events at once"
+                )
+            }
+            Self::Timeout { waited } => {
+                write!(out, "the server did not answer within {} s", waited.as_secs_f64())
+            }
+            Self::NoText => out.write_str("the answer has no text; the resource must be read as text, not as a blob"),
+            Self::NotConnected(what) | Self::Disconnected(what) | Self::NotMcp(what) => out.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
