@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::fetch::Poller;
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
@@ -86,9 +85,7 @@ impl App {
         let dispatcher =
             Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
-        for poller in Poller::for_every_outbox(&config, &inbox, &clock, &observer) {
-            tasks.spawn(poller.run(stop.soon.clone()));
-        }
+        //POLLERS
         tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
         Ok(Self { inbox, address, problems, stop, tasks })
     }

@@ -89,6 +89,10 @@ impl Inbox for Store {
         self.sqlite.claim(now, most)
     }
 
+    fn owed(&self) -> BoxFuture<'_, ()> {
+        self.sqlite.owed()
+    }
+
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
         self.sqlite.finish(finished)
     }
@@ -141,6 +145,7 @@ fn config() -> Config {
     };
     Config {
         file: "switchbell.yaml".into(),
+        listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::new(),
@@ -351,7 +356,7 @@ async fn more_is_read_at_once_as_often_as_allowed_and_then_after_the_floor() {
     let page = |number: u32| {
         answer(
             &[event(&number.to_string(), "info")],
-            &format!(",\"cursor\":\"p:{number}\",\"hasMore\":{},\"nextPollMs\":299000"),
+            &format!(",\"cursor\":\"p:{number}\",\"hasMore\":true,\"nextPollMs\":299000"),
         )
     };
     let mut stage = Stage::start([at("p:0")].into_iter().chain((1..=6).map(page)).collect());
