@@ -1,5 +1,5 @@
 # The few commands a person needs. `make demo` and `make test` do everything on a fresh machine that has Rust, Python
-# (3.10 or later, with venv) and, for the tests, Node.js (20 or later).
+# (3.11 or later, with venv) and, for the tests, Node.js (20 or later).
 
 CARGO  ?= cargo
 PYTHON ?= python3
@@ -59,7 +59,7 @@ deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES)
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv
-	examples/outbox-python/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	examples/outbox-python/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
 examples/outbox-typescript/%/node_modules/.ready: examples/outbox-typescript/%/package-lock.json
