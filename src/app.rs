@@ -14,7 +14,7 @@ use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
-use crate::send::{Dispatcher, Means, Stop};
+use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
 use crate::serve::serve;
 use crate::telemetry::Observer;
 use crate::wasm::catalog::PluginProblem;
@@ -78,6 +78,9 @@ impl App {
         for problem in &problems {
             tracing::error!("{problem}");
         }
+        for mistake in settings_mistakes(&config, &catalog).await {
+            tracing::error!("{}", mistake.to_string().trim_end());
+        }
         let effects = Effects::new().map_err(StartError::Effects)?;
         let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
         let stop = Stop::default();
@@ -105,14 +108,20 @@ impl App {
         &self.problems
     }
 
-    /// Stops in two steps: takes no more work, then, after a second, stops working. Everything is durable by then.
+    /// Stops in two steps: takes no more work, then, after a second, stops working. What is still not done a second
+    /// later is dropped: everything that matters is durable, and the next start takes it up.
     pub async fn stop(mut self) {
         self.stop.soon.cancel();
-        let all_done = async { while self.tasks.join_next().await.is_some() {} };
-        let mut all_done = std::pin::pin!(all_done);
-        if tokio::time::timeout(GRACE, &mut all_done).await.is_err() {
+        if !self.done_within(GRACE).await {
             self.stop.now.cancel();
-            all_done.await;
+            if !self.done_within(GRACE).await {
+                tracing::warn!(tasks = self.tasks.len(), "some work did not end in time; the next start takes it up");
+            }
         }
+    }
+
+    async fn done_within(&mut self, time: Duration) -> bool {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::time::timeout(time, all).await.is_ok()
     }
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::FOUND_WRONG;
 use super::output::{fail, print, print_json};
-use crate::config::{self, Config, Loaded, Problem, Target, Workspace, process_environment};
-use crate::send::effect::secret::stand_in;
-use crate::wasm::{Catalog, CheckError, Plugin, Sandbox, Settings};
+use crate::config::{self, Config, Loaded, Problem, process_environment};
+use crate::send::settings_mistakes;
+use crate::wasm::{Catalog, Sandbox, Settings};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -67,48 +67,9 @@ async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
     let unloadable = |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
     let mut mistakes: Vec<Problem> =
         problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
-    for workspace in config.workspaces.values() {
-        for (route, targets) in workspace.routes.iter().map(|route| &route.deliver).enumerate() {
-            for (place, target) in targets.iter().enumerate() {
-                // A plugin that did not load is reported once, above.
-                if let Some(plugin) = catalog.get(&target.plugin) {
-                    let path = format!("routes[{route}].deliver[{place}].with");
-                    mistakes.extend(settings_mistakes(workspace, target, &path, &plugin).await);
-                }
-            }
-        }
-    }
+    // A plugin that did not load is reported once, above.
+    mistakes.extend(settings_mistakes(config, &catalog).await);
     Ok(mistakes)
-}
-
-async fn settings_mistakes(workspace: &Workspace, target: &Target, path: &str, plugin: &Plugin) -> Vec<Problem> {
-    let mistake = |pointer: &str, message: String| Problem {
-        file: workspace.file.clone(),
-        place: place(target, pointer),
-        path: format!("{path}{}", pointer.replace('/', ".")),
-        message,
-        source_line: None,
-    };
-    match plugin.check(stand_in(&target.settings)).await {
-        Ok(_) => Vec::new(),
-        Err(CheckError::Problems(problems)) => {
-            problems.into_iter().map(|problem| mistake(&problem.path, problem.message)).collect()
-        }
-        Err(CheckError::Fault(fault)) => {
-            vec![mistake("", format!("plugin {} could not check these settings: {fault}", target.plugin))]
-        }
-    }
-}
-
-/// Where a value of the settings stands, or the nearest one around it that does.
-fn place(target: &Target, pointer: &str) -> Option<config::Place> {
-    let mut pointer = pointer;
-    loop {
-        if let Some(place) = target.places.get(pointer) {
-            return Some(*place);
-        }
-        pointer = pointer.rsplit_once('/')?.0;
-    }
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@
 
 mod attempt;
 pub mod effect;
+mod settings;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::inbox::{Attempt, Claim, Finished, Inbox};
 use crate::telemetry::{Happening, Observer};
 
 pub use attempt::{Ended, Means, Stop};
+pub use settings::settings_mistakes;
 
 /// Attempts under way at once. Each holds a connection and its notification (64 KiB at most), no sandbox.
 pub const IN_FLIGHT_MAX: usize = 256;

@@ -184,3 +184,31 @@ fn draw_key() -> Result<[u8; 32], SandboxError> {
     let drawn = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut key));
     drawn.map(|()| key).map_err(|error| SandboxError(format!("/dev/urandom cannot be read: {error}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_room_for_the_pool_gets_an_engine_without_one() {
+        // Forty thousand memories of 4 GiB exceed the address space of every machine.
+        assert!(engine(10_000, usize::MAX).is_ok());
+    }
+
+    #[test]
+    fn odd_limits_and_counts_make_a_sandbox() {
+        for memory_bytes_max in [0, 1, 100 << 20, usize::MAX] {
+            let limits = Limits { memory_bytes_max, ..Limits::default() };
+            let settings =
+                Settings { kept_instances_max: 0, threads: Some(NonZeroUsize::MIN), ..Settings::new(limits) };
+            assert!(Sandbox::new(settings).is_ok(), "{memory_bytes_max}");
+        }
+    }
+
+    #[test]
+    fn no_more_instances_are_kept_than_the_most() {
+        let settings = |kept_instances_max| Settings { kept_instances_max, ..Settings::new(Limits::default()) };
+        let permits = |kept| Sandbox::new(settings(kept)).unwrap().0.keep.available_permits();
+        assert_eq!((permits(3), permits(usize::MAX)), (3, KEPT_INSTANCES_MAX));
+    }
+}

@@ -36,6 +36,8 @@ pub enum StepFault {
         which: LimitKind,
         /// How much it allows, such as `32 MiB`.
         detail: String,
+        /// The end of what it wrote to standard error, on one line.
+        said: Option<String>,
     },
     /// It answered what no plugin may answer.
     Invalid {
@@ -86,11 +88,14 @@ impl fmt::Display for LimitKind {
 impl fmt::Display for StepFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trap { detail, said: Some(said) } => write!(out, "the plugin {detail}: {said}"),
-            Self::Trap { detail, said: None } => write!(out, "the plugin {detail}"),
-            Self::Limit { which, detail } => write!(out, "the plugin passed its {which} limit of {detail}"),
-            Self::Invalid { detail } => write!(out, "the plugin gave a wrong answer: {detail}"),
-            Self::Host { detail } => write!(out, "the host could not run the plugin: {detail}"),
+            Self::Trap { detail, .. } => write!(out, "the plugin {detail}")?,
+            Self::Limit { which, detail, .. } => write!(out, "the plugin passed its {which} limit of {detail}")?,
+            Self::Invalid { detail } => write!(out, "the plugin gave a wrong answer: {detail}")?,
+            Self::Host { detail } => write!(out, "the host could not run the plugin: {detail}")?,
+        }
+        match self {
+            Self::Trap { said: Some(said), .. } | Self::Limit { said: Some(said), .. } => write!(out, ": {said}"),
+            _ => Ok(()),
         }
     }
 }

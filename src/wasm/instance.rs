@@ -15,6 +15,9 @@ use super::text::{self, one_line};
 /// Characters of standard error shown with a fault.
 const SAID_LENGTH_MAX: usize = 1000;
 
+/// What Rust appends to every panic, and what is of no use to somebody who runs the plugin.
+const BACKTRACE_HINT: &str = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+
 /// The functions of the plugin interface in one component.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exports {
@@ -153,15 +156,16 @@ fn explain(error: &wasmtime::Error, shared: &Shared, state: &State) -> StepFault
         return StepFault::Host { detail: format!("{error:#}") };
     }
     let trap = error.downcast_ref::<Trap>();
+    let said = state.stderr.line().map(|line| end_of(&line));
     if let Some(which) = passed(error, trap, state) {
-        return StepFault::Limit { which, detail: allowance(which, shared) };
+        return StepFault::Limit { which, detail: allowance(which, shared), said };
     }
     let detail = match trap {
         Some(Trap::UnreachableCodeReached) => "stopped itself (it panicked or aborted)".into(),
         Some(trap) => format!("trapped ({})", trap.to_string().trim_start_matches("wasm trap: ")),
         None => format!("failed ({})", one_line(&error.root_cause().to_string(), SAID_LENGTH_MAX)),
     };
-    StepFault::Trap { detail, said: state.stderr.line().map(|line| end_of(&line)) }
+    StepFault::Trap { detail, said }
 }
 
 /// The limit behind an error, if it was one. A refused growth mostly shows as the plugin's own abort.
@@ -187,6 +191,7 @@ fn allowance(which: LimitKind, shared: &Shared) -> String {
 
 /// The end of a line, where a panic says why.
 fn end_of(line: &str) -> String {
+    let line = line.strip_suffix(BACKTRACE_HINT).unwrap_or(line).trim_end();
     let surplus = line.chars().count().saturating_sub(SAID_LENGTH_MAX);
     if surplus == 0 { line.to_owned() } else { ['…'].into_iter().chain(line.chars().skip(surplus)).collect() }
 }

@@ -27,6 +27,9 @@ const TYPES_INTERFACE: &str = "switchbell:delivery/types";
 /// The version of the contract that this host speaks.
 const CONTRACT_VERSION: &str = "0.1.0";
 
+/// Foreign imports that are named; a component may have thousands.
+const FOREIGN_NAMES_MAX: usize = 30;
+
 /// How WebAssembly begins.
 const MAGIC: &[u8] = b"\0asm";
 
@@ -105,7 +108,7 @@ fn check_imports(engine: &Engine, component: &Component) -> Result<(), LoadError
     let component = component.component_type();
     let imports = component.imports(engine);
     let foreign = imports.filter(|(name, import)| !is_inert(engine, name, &import.ty));
-    let names: Vec<String> = foreign.map(|(name, _)| one_line(name, 200)).collect();
+    let names: Vec<String> = foreign.map(|(name, _)| one_line(name, 200)).take(FOREIGN_NAMES_MAX).collect();
     if names.is_empty() {
         return Ok(());
     }
@@ -136,7 +139,11 @@ fn is_patch_of(line: &str, version: &str) -> bool {
 /// What to do about foreign imports.
 fn remedy(names: &[String]) -> &'static str {
     let is_wasi = |name: &String| name.starts_with("wasi:");
-    if names.iter().all(is_wasi) {
+    let is_linked_otherwise =
+        |name: &String| name.split_once('@').is_some_and(|(name, _)| wasi::INTERFACES.contains(&name));
+    if names.iter().all(is_linked_otherwise) {
+        "the host links this in WASI 0.2 only; build the plugin for wasm32-wasip2, with a released toolchain"
+    } else if names.iter().all(is_wasi) {
         "a plugin does no I/O of its own, it answers an http, mail or tool action and the host performs it; remove the \
          code that opens files, sockets or HTTP connections. A Python plugin is built with componentize-py's \
          --stub-wasi, a JavaScript plugin with componentize's features http, fetch-event, stdio, random and clocks \
@@ -183,4 +190,39 @@ fn describe(program: &Program) -> Result<Manifest, LoadError> {
 
 fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_fits_its_own_line_only() {
+        for (line, version, expected) in [
+            ("0.2", "0.2.0", true),
+            ("0.2", "0.2.12", true),
+            ("0.2", "0.2", false),
+            ("0.2", "0.2.", false),
+            ("0.2", "0.3.0", false),
+            ("0.2", "0.20.0", false),
+            ("0.2", "0.2.0-rc-2023-11-10", false),
+            ("0.2", "", false),
+        ] {
+            assert_eq!(is_patch_of(line, version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_fits_what_is_foreign() {
+        for (names, expected) in [
+            (vec!["wasi:cli/stdout@0.3.0"], "the host links this in WASI 0.2 only"),
+            (vec!["wasi:cli/stdout@0.3.0", "wasi:sockets/tcp@0.3.0"], "a plugin does no I/O of its own"),
+            (vec!["wasi:http/outgoing-handler@0.2.6"], "a plugin does no I/O of its own"),
+            (vec!["wasi:http/types@0.2.6", "log"], "the host links no function but inert WASI"),
+            (vec!["switchbell:delivery/types@0.1.0"], "the host links no function but inert WASI"),
+        ] {
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            assert!(remedy(&names).starts_with(expected), "{names:?}");
+        }
+    }
 }

@@ -73,3 +73,42 @@ fn tick(engine: &EngineWeak, pulse: &Pulse) {
         thread::sleep(TICK);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn ends(pulse: &Weak<Pulse>) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while pulse.strong_count() > 0 && Instant::now() < deadline {
+            thread::yield_now();
+        }
+        pulse.strong_count() == 0
+    }
+
+    #[test]
+    fn the_thread_ends_with_its_owner() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine).unwrap();
+        let pulse = Arc::downgrade(&ticker.pulse);
+        drop(ticker);
+        assert!(ends(&pulse));
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_engine_while_a_step_seems_to_run() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine).unwrap();
+        let pulse = Arc::downgrade(&ticker.pulse);
+        std::mem::forget(ticker.running());
+        drop(engine);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while pulse.strong_count() > 1 && Instant::now() < deadline {
+            thread::yield_now();
+        }
+        assert_eq!(pulse.strong_count(), 1);
+    }
+}

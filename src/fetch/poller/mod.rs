@@ -4,6 +4,8 @@
 //! again, later each time, and never given up.
 
 mod failure;
+#[cfg(test)]
+mod stage_for_tests;
 mod tell;
 #[cfg(test)]
 mod tests;

@@ -51,7 +51,8 @@ async fn a_kept_instance_has_its_cpu_time_anew() {
 
 #[tokio::test]
 async fn endless_allocation_names_the_memory_limit() {
-    let fault = check("allocate", "the plugin passed its memory limit of 32 MiB").await;
+    let expected = "the plugin passed its memory limit of 32 MiB: memory allocation of 1048576 bytes failed";
+    let fault = check("allocate", expected).await;
     assert!(matches!(fault, StepFault::Limit { which: LimitKind::Memory, .. }));
 }
 
@@ -105,7 +106,7 @@ async fn a_panic_shows_its_message() {
     let fault = attempt.step().await.unwrap_err();
     let text = fault.to_string();
     assert!(text.starts_with("the plugin stopped itself (it panicked or aborted): first [31mred [0m thread"), "{text}");
-    assert!(text.contains("the channel is on fire"), "{text}");
+    assert!(text.ends_with("the channel is on fire"), "{text}");
     assert!(attempt.complaint().unwrap().contains("the channel is on fire"));
 }
 
@@ -123,4 +124,16 @@ async fn a_flood_of_output_is_cut_to_its_end() {
     let complaint = attempt.complaint().unwrap();
     assert!(complaint.len() <= 4100, "{}", complaint.len());
     assert!(complaint.starts_with("… xxx") && complaint.ends_with("the last words"), "{complaint}");
+}
+
+#[tokio::test]
+async fn a_hoard_of_handles_is_a_fault() {
+    check("hoard", "the plugin failed (cannot allocate another handle: store handle limit exceeded)").await;
+}
+
+#[tokio::test]
+async fn randomness_comes_in_measured_amounts() {
+    assert_eq!(note("much-random").await, "65536");
+    let expected = "the plugin failed (asked for 65537 random bytes at once; at most 65536 are given)";
+    check("too-much-random", expected).await;
 }

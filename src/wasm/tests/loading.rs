@@ -5,6 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::notification::Name;
 use crate::wasm::guests::puppet_describing;
+use crate::wasm::limits::PLUGINS_MAX;
 use crate::wasm::{Catalog, LoadError, PLUGIN_BYTES_MAX, Repeat};
 
 async fn refused(bytes: Vec<u8>) -> LoadError {
@@ -135,4 +136,16 @@ async fn a_directory_that_is_not_there_is_one_problem() {
     let (catalog, problems) = Catalog::open(sandbox(), Path::new("/no/such/directory")).await;
     assert_eq!((catalog.names().count(), problems.len()), (0, 1));
     assert!(problems[0].to_string().starts_with("/no/such/directory: the directory of plugins cannot be read: "));
+}
+
+#[tokio::test]
+async fn a_directory_of_too_many_plugins_loads_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..=PLUGINS_MAX {
+        write(directory.path(), &format!("plugin-{number:03}.wasm"), b"broken");
+    }
+    let (_, problems) = Catalog::open(sandbox(), directory.path()).await;
+    let (last, others) = problems.split_last().unwrap();
+    assert!(last.message.starts_with("not loaded: the directory holds more than 256 plugins"), "{last}");
+    assert!(others.len() == PLUGINS_MAX && others.iter().all(|problem| problem.message.starts_with("not WebAssembly")));
 }

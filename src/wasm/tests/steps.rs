@@ -81,7 +81,23 @@ async fn at_most_so_many_instances_are_kept() {
         attempt.answer(http(200, ""));
         assert_eq!(noted(attempt.step().await), expected);
     }
-    assert!(Settings { kept_instances_max: usize::MAX, ..settings() }.kept_instances_max > KEPT_INSTANCES_MAX);
+}
+
+#[tokio::test]
+async fn the_pool_has_room_for_all_that_are_kept_and_all_that_run() {
+    let sandbox = Sandbox::new(settings()).unwrap();
+    let plugin = sandbox.load(guest("puppet")).await.unwrap();
+    let mut attempts: Vec<_> = (0..KEPT_INSTANCES_MAX).map(|_| plugin.attempt(delivery("count"))).collect();
+    for attempt in &mut attempts {
+        assert!(attempt.step().await.is_ok() && attempt.is_kept());
+    }
+    let further = (0..8).map(|_| {
+        let mut attempt = plugin.attempt(delivery("work"));
+        tokio::spawn(async move { attempt.step().await.map(|_| attempt.is_kept()) })
+    });
+    for attempt in further.collect::<Vec<_>>() {
+        assert_eq!(attempt.await.unwrap(), Ok(false));
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::bindings::switchbell::delivery::types::{
     Action, Answer, Delivery, Effect, Failure, FailureKind, Pause, Receipt, Request,
 };
-use crate::entropy;
+use crate::bindings::wasi::clocks::monotonic_clock::subscribe_duration;
+use crate::bindings::wasi::random::random::get_random_bytes;
 
 /// How many steps this instance has answered.
 static STEPS: AtomicU32 = AtomicU32::new(0);
@@ -44,8 +45,11 @@ pub(crate) fn act(delivery: &Delivery, past: &[Effect]) -> Action {
             std::thread::sleep(Duration::from_secs(3600));
             done("awake")
         }
-        "random" if past.is_empty() => post(&format!("{:?}", entropy::bytes())),
-        "random" => done(format!("{:?}", entropy::bytes())),
+        "random" if past.is_empty() => post(&format!("{:?}", get_random_bytes(8))),
+        "random" => done(format!("{:?}", get_random_bytes(8))),
+        "much-random" => done(get_random_bytes(64 << 10).len()),
+        "too-much-random" => done(get_random_bytes((64 << 10) + 1).len()),
+        "hoard" => hoard(),
         "hash" if past.is_empty() => post(&hashed().to_string()),
         "hash" => done(hashed()),
         "heavy-body" => heavy(Request { body: vec![0; (1 << 20) + 1], ..request("") }),
@@ -75,6 +79,13 @@ fn deliver(delivery: &Delivery, past: &[Effect]) -> Action {
         Answer::Http(Ok(response)) if response.status == 200 => done(String::from_utf8_lossy(&response.body)),
         Answer::Http(Ok(response)) => failed(&format!("HTTP {}", response.status), None),
         _ => failed("no answer", None),
+    }
+}
+
+/// Opens handles and closes none.
+fn hoard() -> ! {
+    loop {
+        std::mem::forget(subscribe_duration(1));
     }
 }
 

@@ -5,7 +5,6 @@
 
 mod behaviour;
 mod bindings;
-mod entropy;
 
 use std::hint::black_box;
 

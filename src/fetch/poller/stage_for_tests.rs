@@ -1,0 +1,257 @@
+//! What the tests of the loop stand on: a scripted outbox, the real store, and a clock that is moved by hand.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::config::{Plugins, Poll, Route, Target, Transport};
+use crate::inbox::sqlite::SqliteInbox;
+use crate::inbox::{Claimed, DeliveryView, Finished, InboxError, Intake, Page};
+use crate::notification::{Level, Notification};
+use crate::route::{Matcher, Router};
+use crate::telemetry::Happening;
+
+pub(super) const BASE: Duration = Duration::from_secs(60);
+
+/// What the outbox does with one read.
+pub(super) type Step = Result<String, ReadError>;
+
+/// Answers from a script, remembers what it was asked, and never answers once the script has ended.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    steps: Mutex<VecDeque<Step>>,
+    asked: Mutex<Vec<String>>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(super) struct Scripted(pub(super) Arc<Script>);
+
+impl Outbox for Scripted {
+    fn read<'a>(&'a mut self, uri: &'a str) -> BoxFuture<'a, Step> {
+        self.0.asked.lock().unwrap().push(uri.to_owned());
+        let step = self.0.steps.lock().unwrap().pop_front();
+        async move {
+            match step {
+                Some(step) => step,
+                None => futures_util::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.0.closed.store(true, Ordering::SeqCst);
+        async {}.boxed()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Told(pub(super) mpsc::UnboundedSender<Happening>);
+
+impl Observer for Told {
+    fn happened(&self, what: &Happening) {
+        let _ = self.0.send(what.clone());
+    }
+}
+
+/// The store, with writes that fail on demand.
+#[derive(Debug)]
+pub(super) struct Store {
+    sqlite: SqliteInbox,
+    pub(super) is_full: AtomicBool,
+}
+
+impl Inbox for Store {
+    fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>> {
+        if self.is_full.load(Ordering::SeqCst) {
+            return async { Err(InboxError::Unavailable("the disk is full".to_owned())) }.boxed();
+        }
+        self.sqlite.accept(intake)
+    }
+
+    fn position<'a>(
+        &'a self,
+        workspace: &'a Name,
+        source: &'a Name,
+    ) -> BoxFuture<'a, Result<Option<crate::inbox::Position>, InboxError>> {
+        self.sqlite.position(workspace, source)
+    }
+
+    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
+        self.sqlite.claim(now, most)
+    }
+
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.sqlite.finish(finished)
+    }
+
+    fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
+        self.sqlite.notifications(page)
+    }
+
+    fn notification<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>> {
+        self.sqlite.notification(workspace, seq)
+    }
+
+    fn deliveries(&self, page: Page, seq: Option<u64>) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
+        self.sqlite.deliveries(page, seq)
+    }
+}
+
+pub(super) fn config() -> Config {
+    let matcher = Matcher { level: Some(Level::Attention), ..Matcher::default() };
+    let target = Target {
+        id: "target".to_owned(),
+        plugin: "slack".parse().unwrap(),
+        settings: serde_json::json!({}),
+        places: BTreeMap::new(),
+    };
+    let route = Route {
+        name: "loud".parse().unwrap(),
+        owner: "admin@example.com".to_owned(),
+        when: matcher.clone(),
+        deliver: vec![target],
+    };
+    let connector = Connector {
+        name: "registrar".parse().unwrap(),
+        transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
+        outbox: Some("acme://notifications".to_owned()),
+        ceiling: Level::Attention,
+        poll: Poll::default(),
+    };
+    let workspace = Workspace {
+        name: "acme".parse().unwrap(),
+        file: "acme.yaml".into(),
+        members: BTreeMap::new(),
+        connectors: BTreeMap::from([(connector.name.clone(), connector)]),
+        routes: vec![route],
+        router: Router::new(vec![matcher]).unwrap(),
+    };
+    Config {
+        file: "switchbell.yaml".into(),
+        listen: ([127, 0, 0, 1], 0).into(),
+        store: "switchbell.db".into(),
+        plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
+        secrets: BTreeMap::new(),
+        workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+    }
+}
+
+/// A poller under test. It asserts at the end that the poller stopped and closed its outbox.
+pub(super) struct Stage {
+    pub(super) script: Arc<Script>,
+    pub(super) store: Arc<Store>,
+    pub(super) clock: Clock,
+    pub(super) told: mpsc::UnboundedReceiver<Happening>,
+    pub(super) stop: CancellationToken,
+    pub(super) task: tokio::task::JoinHandle<()>,
+    pub(super) folder: tempfile::TempDir,
+}
+
+impl Stage {
+    pub(super) fn start(steps: Vec<Step>) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), steps)
+    }
+
+    pub(super) fn start_in(folder: tempfile::TempDir, steps: Vec<Step>) -> Self {
+        let sqlite = SqliteInbox::open(&folder.path().join("switchbell.db"), Timestamp::UNIX_EPOCH).unwrap();
+        let store = Arc::new(Store { sqlite, is_full: AtomicBool::new(false) });
+        let script = Arc::new(Script { steps: Mutex::new(steps.into()), ..Script::default() });
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let (sender, told) = mpsc::unbounded_channel();
+        let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
+        let outbox = Box::new(Scripted(script.clone()));
+        let observer = Arc::new(Told(sender));
+        let poller =
+            Poller::new(config().into(), &workspace, &source, store.clone(), outbox, clock.clone(), observer).unwrap();
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(poller.run(stop.clone()));
+        Self { script, store, clock, told, stop, task, folder }
+    }
+
+    pub(super) async fn next(&mut self) -> Happening {
+        let next = tokio::time::timeout(Duration::from_secs(10), self.told.recv());
+        next.await.expect("nothing happened").expect("the poller ended")
+    }
+
+    /// The next read that worked: its wait.
+    pub(super) async fn read(&mut self) -> Duration {
+        match self.next().await {
+            Happening::Read { next_in, .. } => next_in,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next read that failed: why, and its wait.
+    pub(super) async fn failure(&mut self) -> (String, Duration) {
+        match self.next().await {
+            Happening::ReadFailed { reason, next_in, .. } => (reason, next_in),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next event accepted: its number, its id, and whether a route matched.
+    pub(super) async fn accepted(&mut self) -> (u64, String, Option<bool>) {
+        match self.next().await {
+            Happening::Accepted { seq, event, decisions, .. } => {
+                (seq, event.event_id.clone(), decisions.first().map(|decision| decision.matches()))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn asked(&self) -> Vec<String> {
+        let uris = self.script.asked.lock().unwrap().clone();
+        uris.into_iter()
+            .map(|uri| uri.replace("acme://notifications", "").replace("&maxAgeMs=7776000000", ""))
+            .collect()
+    }
+
+    pub(super) async fn position(&self) -> Option<String> {
+        let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
+        self.store.position(&workspace, &source).await.unwrap().map(|position| position.cursor)
+    }
+
+    pub(super) async fn owed(&self) -> usize {
+        let page = Page { workspace: "acme".parse().unwrap(), before: None, limit: 1_000 };
+        self.store.deliveries(page, None).await.unwrap().len()
+    }
+
+    pub(super) async fn stop(self) -> tempfile::TempDir {
+        self.stop.cancel();
+        tokio::time::timeout(Duration::from_secs(10), self.task).await.expect("it does not stop").unwrap();
+        assert!(self.script.closed.load(Ordering::SeqCst), "the outbox was left open");
+        self.folder
+    }
+}
+
+pub(super) fn event(id: &str, level: &str) -> String {
+    format!(
+        r#"{{"eventId":"{id}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{}},"_meta":{{"ai.nimblebrain/notification":{{"level":"{level}"}}}}}}"#
+    )
+}
+
+pub(super) fn answer(events: &[String], rest: &str) -> Step {
+    Ok(format!("{{\"events\":[{}]{rest}}}", events.join(",")))
+}
+
+pub(super) fn at(cursor: &str) -> Step {
+    answer(&[], &format!(",\"cursor\":\"{cursor}\""))
+}
+
+pub(super) fn around(wait: Duration, seconds: f64) {
+    let wait = wait.as_secs_f64();
+    assert!((seconds * 0.8..=seconds * 1.2).contains(&wait), "{wait} s is not around {seconds} s");
+}
