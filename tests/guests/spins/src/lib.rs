@@ -13,11 +13,12 @@ use core::hint;
 use switchbell_kit::Guest;
 use switchbell_kit::types::{Action, Delivery, Destination, Effect, Json, Problem};
 
-struct Spins;
+/// The plugin.
+pub struct Spins;
 
 impl Guest for Spins {
     fn describe() -> Json {
-        r#"{"name":"spins","version":"0.1.0"}"#.to_owned()
+        r#"{"name":"spins","version":"1.0.0"}"#.to_owned()
     }
 
     fn check(_: Json) -> Result<Destination, Vec<Problem>> {
