@@ -2,7 +2,7 @@
 //!
 //! A plugin crate is `#![no_std]`, implements [`Guest`] for a unit struct, and ends in one line:
 //!
-//! ```ignore
+//! ```text
 //! switchbell_kit::plugin!(Slack);
 //! ```
 //!

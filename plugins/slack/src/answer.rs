@@ -8,10 +8,10 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
-use serde_json::Value;
-use switchbell_kit::types::{Action, Answer, FailureKind, Response};
+use switchbell_kit::types::{Action, Answer, FailureKind, Fault, Response};
 use switchbell_kit::{outcome, text};
 
+use crate::fields::{Field, Fields};
 use crate::settings::Target;
 
 /// How much of an answer nobody knows is quoted, in characters.
@@ -87,59 +87,63 @@ const RESTRICTED: &str = "restricted_action";
 
 /// Ends the attempt by what came of its request.
 pub(crate) fn outcome(target: &Target, answer: &Answer) -> Action {
-    let mut action = match answer {
+    match answer {
         Answer::Http(Ok(response)) => read(target, response),
-        Answer::Http(Err(fault)) => outcome::fault(fault),
+        Answer::Http(Err(fault)) => {
+            let message = without_credential(target, &fault.message);
+            outcome::fault(&Fault { message, code: fault.code.clone(), ..*fault })
+        }
         _ => outcome::failed(FailureKind::Reject, "the host answered an HTTP request with something else", None),
-    };
-    if let Action::Failed(failure) = &mut action {
-        hide_credential(target, &mut failure.reason);
     }
-    action
 }
 
-/// A credential written out in the settings must not reach the delivery's history by an echo.
-fn hide_credential(target: &Target, reason: &mut String) {
-    if let Some(credential) = target.credential() {
-        *reason = reason.replace(credential, "[hidden]");
-    }
+/// A credential written out in the settings must not reach the delivery's history by an echo. It is taken out before
+/// anything is cut: a part of it is still a part of a credential.
+fn without_credential(target: &Target, text: &str) -> String {
+    target.credential().map_or_else(|| text.to_owned(), |credential| text.replace(credential, "[hidden]"))
 }
 
 fn read(target: &Target, response: &Response) -> Action {
-    let reply = Reply::of(response);
+    let fields = Fields::read(&response.body).unwrap_or_default();
+    let ok = match fields.get("ok") {
+        Some(Field::Bool(ok)) => Some(*ok),
+        _ => said_ok_before_the_cut(response),
+    };
     match target {
-        Target::Webhook { .. } if response.status == 200 && reply.body == "ok" => outcome::done(None),
-        Target::Channel { .. } if response.status == 200 && reply.ok == Some(true) => outcome::done(reply.reference),
-        _ => failed(&reply),
+        Target::Webhook { .. } if response.status == 200 && response.body.trim_ascii() == b"ok" => outcome::done(None),
+        Target::Channel { .. } if response.status == 200 && ok == Some(true) => outcome::done(reference(&fields)),
+        _ => failed(&Reply::new(target, response, &fields, ok)),
     }
 }
 
-/// What a response says.
+/// Where a message was posted: its channel and timestamp.
+fn reference(fields: &Fields) -> Option<String> {
+    let (channel, timestamp) = fields.text("channel").zip(fields.text("ts"))?;
+    Some(format!("{channel}:{timestamp}"))
+}
+
+/// What a refusal says.
 struct Reply {
     status: u16,
-    /// The body as text, on one line.
+    /// The body's beginning as text, on one line.
     body: String,
     /// The API's `ok`.
     ok: Option<bool>,
     /// Slack's word for what went wrong.
     word: Option<String>,
-    /// Where a message was posted: its channel and timestamp.
-    reference: Option<String>,
     /// How long Slack asked to wait, in seconds.
     after_seconds: Option<u32>,
 }
 
 impl Reply {
-    fn of(response: &Response) -> Self {
-        let body = text::one_line(&String::from_utf8_lossy(&response.body));
-        let fields: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-        let field = |name: &str| fields.get(name).and_then(Value::as_str);
-        let word = field("error").unwrap_or(&body);
+    fn new(target: &Target, response: &Response, fields: &Fields, ok: Option<bool>) -> Self {
+        let body = without_credential(target, &String::from_utf8_lossy(&response.body));
+        let body = text::cut(&text::one_line(&body), QUOTE_MAX);
+        let word = fields.text("error").unwrap_or(&body);
         Self {
             status: response.status,
-            ok: fields.get("ok").and_then(Value::as_bool).or_else(|| said_ok_before_the_cut(response)),
+            ok,
             word: is_word(word).then(|| word.to_owned()),
-            reference: field("channel").zip(field("ts")).map(|(channel, ts)| format!("{channel}:{ts}")),
             after_seconds: retry_after(response).or_else(|| seconds(fields.get("retry_after")?)),
             body,
         }
@@ -150,7 +154,7 @@ impl Reply {
         match &self.word {
             Some(word) => format!("{word} (HTTP {})", self.status),
             None if self.body.is_empty() => format!("HTTP {} without a body", self.status),
-            None => format!("HTTP {}: {}", self.status, text::cut(&self.body, QUOTE_MAX)),
+            None => format!("HTTP {}: {}", self.status, self.body),
         }
     }
 }
@@ -221,8 +225,11 @@ fn retry_after(response: &Response) -> Option<u32> {
 }
 
 /// A number of seconds in JSON, rounded up.
-fn seconds(value: &Value) -> Option<u32> {
-    let seconds = value.as_f64().filter(|seconds| *seconds > 0.0)?;
+fn seconds(field: &Field) -> Option<u32> {
+    let Field::Number(seconds) = *field else { return None };
+    if seconds <= 0.0 {
+        return None;
+    }
     // A float becomes the nearest value there is, so that nothing overflows.
     let whole = seconds as u32;
     Some(if f64::from(whole) < seconds { whole.saturating_add(1) } else { whole })

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod answer;
 mod escape;
+mod fields;
 mod link;
 mod message;
 mod request;

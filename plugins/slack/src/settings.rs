@@ -6,10 +6,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde_json::{Map, Value};
 use switchbell_kit::secret::is_placeholder;
 use switchbell_kit::types::{Destination, Lane, Problem};
 
+use crate::fields::{Field, Fields};
 use crate::link;
 
 /// The Web API, where the settings name no other.
@@ -46,10 +46,9 @@ pub(crate) enum Target {
 impl Target {
     /// Reads settings, or says everything that is wrong with them.
     pub(crate) fn read(settings: &str) -> Result<Self, Vec<Problem>> {
-        let fields = match serde_json::from_str(settings) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(vec![problem("", "write settings by name, such as webhook".to_owned())]),
-            Err(error) => return Err(vec![problem("", format!("not JSON: {error}"))]),
+        let fields = match Fields::read(settings.as_bytes()) {
+            Ok(fields) => fields,
+            Err(error) => return Err(vec![problem("", format!("write settings by name, as a JSON object: {error}"))]),
         };
         let mut reader = Reader { fields: &fields, problems: Vec::new() };
         let target = reader.target();
@@ -91,7 +90,7 @@ fn problem(path: &str, message: String) -> Problem {
 
 /// Collects the mistakes while it reads.
 struct Reader<'a> {
-    fields: &'a Map<String, Value>,
+    fields: &'a Fields,
     problems: Vec<Problem>,
 }
 
@@ -112,7 +111,7 @@ impl Reader<'_> {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.fields.contains_key(name)
+        self.fields.get(name).is_some()
     }
 
     fn refuse(&mut self, name: &str, message: String) {
@@ -121,8 +120,8 @@ impl Reader<'_> {
     }
 
     fn refuse_unknown(&mut self) {
-        for name in self.fields.keys() {
-            match name.as_str() {
+        for name in self.fields.names() {
+            match name {
                 "webhook" | "token" | "channel" | "api" => {}
                 "thread" => self.refuse(name, "not supported by this version: leave thread out".to_owned()),
                 _ => self.refuse(name, format!("unknown setting {name:?} (known: webhook, token, channel, api)")),
@@ -133,7 +132,7 @@ impl Reader<'_> {
     /// The setting as text, if it is there and good.
     fn text(&mut self, name: &str, check: impl Fn(&str) -> Result<(), String>) -> Option<String> {
         let checked = match self.fields.get(name)? {
-            Value::String(text) => check(text).map(|()| text.clone()),
+            Field::Text(text) => check(text).map(|()| text.clone()),
             other => Err(format!("write text, not {}", kind(other))),
         };
         checked.map_err(|message| self.refuse(name, message)).ok()
@@ -214,13 +213,13 @@ fn is_id(value: &str) -> bool {
     value.starts_with(['C', 'D', 'G', 'U']) && value.len() > 1 && value.bytes().all(upper)
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
+fn kind(field: &Field) -> &'static str {
+    match field {
+        Field::Null => "null",
+        Field::Bool(_) => "true or false",
+        Field::Number(_) => "a number",
+        Field::Text(_) => "text",
+        Field::List => "a list",
+        Field::Object => "a mapping",
     }
 }

@@ -89,6 +89,10 @@ impl Inbox for Store {
         self.sqlite.claim(now, most)
     }
 
+    fn owed(&self) -> BoxFuture<'_, ()> {
+        self.sqlite.owed()
+    }
+
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
         self.sqlite.finish(finished)
     }

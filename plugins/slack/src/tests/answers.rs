@@ -219,6 +219,33 @@ fn a_reason_is_short_printable_and_never_shows_the_credential() {
 }
 
 #[test]
+fn a_credential_is_hidden_even_where_the_reason_is_cut() {
+    let url = "https://hooks.slack.com/services/T0/B0/hunter2";
+    for before in 0..200 {
+        let echo = format!("{} {url}", "x".repeat(before));
+        let reason = failure(ended(&json!({ "webhook": url }), Answer::Http(Ok(response(400, &echo))))).reason;
+        assert!(!reason.contains("hooks.slack.com"), "{reason}");
+    }
+}
+
+#[test]
+fn an_api_answer_broken_off_anywhere_is_unknown() {
+    let posted = r#"{"ok":true,"channel":"C1","ts":"1503435956.000247","message":{"text":"größe \ud83d\udd14"}}"#;
+    for end in 0..posted.len() {
+        let broken = Response { body: posted.as_bytes()[..end].into(), ..response(200, "") };
+        check(&by_token(), broken, Unknown, "HTTP 200");
+    }
+}
+
+#[test]
+fn an_answer_of_any_depth_is_read() {
+    let nested = ["{\"x\":[".repeat(100_000), "]}".repeat(100_000)].concat();
+    let posted = format!(r#"{{"message":{nested},"ok":true,"channel":"C1","ts":"1.2"}}"#);
+    let done = ended(&by_token(), Answer::Http(Ok(response(200, &posted))));
+    assert!(matches!(done, Action::Done(_)), "{done:?}");
+}
+
+#[test]
 fn a_body_that_is_not_text_is_quoted_as_far_as_it_is() {
     let body = Response { body: alloc::vec![b'n', b'o', 0xff, 0xfe, 0x00, b'!'], ..response(400, "") };
     check(&by_webhook(), body, Reject, "HTTP 400: no\u{fffd}\u{fffd} !");

@@ -65,9 +65,10 @@ fn each_webhook_and_each_channel_of_each_bot_has_a_lane_of_its_own() {
 #[test]
 fn every_mistake_has_its_place_and_its_remedy() {
     let cases = [
-        ("", "", "not JSON"),
+        ("", "", "write settings by name"),
         ("[]", "", "write settings by name"),
         ("null", "", "write settings by name"),
+        (r#"{"webhook":"x"} y"#, "", "write settings by name"),
         ("{}", "", "write webhook, or token and channel"),
         (r#"{"webhook":7}"#, "/webhook", "write text, not a number"),
         (r#"{"webhook":null}"#, "/webhook", "write text, not null"),
@@ -146,6 +147,20 @@ fn every_mistake_is_reported_at_once() {
     paths.sort();
     paths.dedup();
     assert_eq!(paths, ["/api", "/channel", "/colour", "/thread", "/token", "/webhook"]);
+}
+
+#[test]
+fn settings_cut_anywhere_are_refused() {
+    let settings = json!({ "token": "x", "channel": "#größe", "api": "http://[::1]:1/\u{1F514}" }).to_string();
+    for (end, _) in settings.char_indices() {
+        assert_eq!(problems(&settings[..end]).len(), 1, "{}", &settings[..end]);
+    }
+}
+
+#[test]
+fn settings_of_any_depth_are_checked() {
+    let nested = ["{\"x\":", &"{\"x\":[".repeat(100_000), "1", &"]}".repeat(100_000), "}"].concat();
+    assert_eq!(problems(&nested).len(), 2, "unknown, and nothing to deliver to");
 }
 
 #[test]
