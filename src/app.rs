@@ -68,8 +68,7 @@ impl App {
     /// When the store is in use or unusable. A plugin that does not load is a problem of its own
     /// ([`App::plugin_problems`]) and stops nothing.
     pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
-        let inbox: Arc<dyn Inbox> =
-            Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
         let refused = |error| StartError::Listen(config.listen, error);
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -85,8 +84,7 @@ impl App {
         let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
-        let dispatcher =
-            Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
+        let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
         //POLLERS
         tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));

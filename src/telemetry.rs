@@ -138,7 +138,19 @@ impl Observer for Log {
                 let (name, level) = (&event.name, effective_level);
                 tracing::info!(%workspace, seq, %source, name, %level, routes = matched, "notification accepted");
             }
-            Happening::Attempted { workspace, seq, delivery, route, plugin, attempt, outcome, reason, state, took, next_in } => {
+            Happening::Attempted {
+                workspace,
+                seq,
+                delivery,
+                route,
+                plugin,
+                attempt,
+                outcome,
+                reason,
+                state,
+                took,
+                next_in,
+            } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 match outcome {
                     Outcome::Delivered => {

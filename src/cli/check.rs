@@ -35,9 +35,7 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
             Ok(mistakes) => Found { mistakes, warnings, omitted: 0 },
             Err(code) => return code,
         },
-        Err(problems) => {
-            Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted }
-        }
+        Err(problems) => Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted },
     };
     let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print(found.told()) };
     let wrong = !found.mistakes.is_empty() || (asked.deny_warnings && !found.warnings.is_empty());
@@ -64,7 +62,8 @@ impl Found {
 async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
     let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
-    let unloadable = |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
+    let unloadable =
+        |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
     let mut mistakes: Vec<Problem> =
         problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
     // A plugin that did not load is reported once, above.

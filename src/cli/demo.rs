@@ -23,10 +23,11 @@ pub(super) async fn run(file: &Path) -> ExitCode {
     // What happens is shown by the console; the log adds what else goes wrong.
     log_to_stderr("error");
     let listening = TcpListener::bind(("127.0.0.1", 0)).await;
-    let (listener, slack) = match listening.and_then(|listener| listener.local_addr().map(|address| (listener, address))) {
-        Ok(listening) => listening,
-        Err(error) => return fail(format_args!("cannot listen on this machine: {error}")),
-    };
+    let (listener, slack) =
+        match listening.and_then(|listener| listener.local_addr().map(|address| (listener, address))) {
+            Ok(listening) => listening,
+            Err(error) => return fail(format_args!("cannot listen on this machine: {error}")),
+        };
     tokio::select! {
         served = axum::serve(listener, stand_in_for_slack()) => match served {
             Ok(()) => ExitCode::SUCCESS,

@@ -64,7 +64,6 @@ struct LinkJson<'a> {
     resource: &'a str,
 }
 
-
 impl<'a> From<&'a Notification> for NotificationJson<'a> {
     fn from(of: &'a Notification) -> Self {
         let event = &of.event;

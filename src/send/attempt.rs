@@ -73,7 +73,10 @@ impl Means {
         let sealed = match seal(&target.settings, &self.config.secrets) {
             Ok(sealed) => sealed,
             Err(NoSuchSecret(name)) => {
-                return Ended::before_any_step(Outcome::Reconnect, format!("secret {name} is not in the configuration"));
+                return Ended::before_any_step(
+                    Outcome::Reconnect,
+                    format!("secret {name} is not in the configuration"),
+                );
             }
         };
         let delivery = delivery(claim, route, sealed.settings, began, plugin.manifest().needs_data);
@@ -137,7 +140,8 @@ impl Run<'_> {
                 return Verdict::new(Outcome::Interrupted, "the server stopped before any effect began");
             }
             if self.attempt.steps() >= self.means.limits().steps_max {
-                return self.at_fault(format!("the plugin asked for more than {} steps", self.means.limits().steps_max));
+                return self
+                    .at_fault(format!("the plugin asked for more than {} steps", self.means.limits().steps_max));
             }
             let action = match self.attempt.step().await {
                 Ok(action) => action,

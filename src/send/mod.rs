@@ -44,12 +44,7 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// A dispatcher that repeats failed attempts by `schedule`.
-    pub fn new(
-        means: Arc<Means>,
-        inbox: Arc<dyn Inbox>,
-        observer: Arc<dyn Observer>,
-        schedule: Schedule,
-    ) -> Arc<Self> {
+    pub fn new(means: Arc<Means>, inbox: Arc<dyn Inbox>, observer: Arc<dyn Observer>, schedule: Schedule) -> Arc<Self> {
         Arc::new(Self { means, inbox, observer, schedule })
     }
 
@@ -164,3 +159,6 @@ fn attempt(claim: &Claim, started_at: Timestamp, ended_at: Timestamp, ended: &En
         plugin_digest: plugin.map(|(_, digest)| digest.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub mod convert;
 mod engine;
 mod fault;
 #[cfg(test)]
-mod guests;
+pub(crate) mod guests;
 mod instance;
 mod limits;
 mod load;

@@ -28,11 +28,18 @@ pub async fn run() {
     let config = Arc::clone(&world.config);
     let effects = Effects::new().expect("effects");
     let means = Arc::new(Means { config, catalog, effects, clock: Clock::system() });
-    let target = world.config.workspaces.get("acme").and_then(|acme| acme.routes.first()).and_then(|route| route.deliver.first());
+    let target = world
+        .config
+        .workspaces
+        .get("acme")
+        .and_then(|acme| acme.routes.first())
+        .and_then(|route| route.deliver.first());
     let claim = Arc::new(claim(&target.expect("a target").id));
     let bare = reqwest::Client::builder().http1_only().no_proxy().build().expect("a client");
     let url = format!("http://{}/services/T00000000/B00000000/x", world.sink);
-    println!("\ndeliveries through the Slack plugin to a sink on this machine, next to bare requests ({ROUNDS} rounds, interleaved)");
+    println!(
+        "\ndeliveries through the Slack plugin to a sink on this machine, next to bare requests ({ROUNDS} rounds, interleaved)"
+    );
     for in_flight in [1, 32] {
         let count = if in_flight == 1 { DELIVERIES / 4 } else { DELIVERIES };
         let (mut delivered, mut posted, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
@@ -146,10 +153,17 @@ fn intake(world: &World, numbers: std::ops::Range<usize>) -> Intake {
     let source = name("registrar");
     let entry = |number: usize| {
         let one = notification(number as u64);
-        let facts = Facts { source: &source, name: &one.event.name, effective_level: one.effective_level, subject: None };
+        let facts =
+            Facts { source: &source, name: &one.event.name, effective_level: one.effective_level, subject: None };
         let owed = owed(&workspace.router.select(&facts), &workspace.routes, Timestamp::UNIX_EPOCH);
         Entry { event: one.event, effective_level: one.effective_level, owed }
     };
     let entries = numbers.map(entry).collect();
-    Intake { workspace: workspace.name.clone(), source: source.clone(), received_at: Clock::system().now(), entries, cursor: None }
+    Intake {
+        workspace: workspace.name.clone(),
+        source: source.clone(),
+        received_at: Clock::system().now(),
+        entries,
+        cursor: None,
+    }
 }

@@ -24,21 +24,26 @@ const EVENTS: usize = BATCH * OUTBOXES * ANSWERS;
 
 pub async fn run() {
     let world = World::new(100).await;
-    println!("\ningest: {EVENTS} events in answers of {BATCH} from {OUTBOXES} outboxes, 100 routes, SQLite with synchronous=FULL");
+    println!(
+        "\ningest: {EVENTS} events in answers of {BATCH} from {OUTBOXES} outboxes, 100 routes, SQLite with synchronous=FULL"
+    );
     for (label, event_name) in [("owing nothing", "reply.received"), ("owing one delivery each", "domain.active")] {
         let mut rates = Vec::new();
         let mut shares = Vec::new();
         for round in 0..ROUNDS {
             let inbox: Arc<dyn Inbox> = Arc::new(world.inbox(&format!("{event_name}-{round}.db")));
             let began = Instant::now();
-            let outboxes = (0..OUTBOXES).map(|outbox| {
-                tokio::spawn(read(Arc::clone(&world.config), Arc::clone(&inbox), outbox, event_name))
-            });
+            let outboxes = (0..OUTBOXES)
+                .map(|outbox| tokio::spawn(read(Arc::clone(&world.config), Arc::clone(&inbox), outbox, event_name)));
             let spent: Duration = join_all(outboxes).await.into_iter().map(|spent| spent.expect("an outbox")).sum();
             rates.push(rate(EVENTS, began.elapsed()));
             shares.push(spent.as_secs_f64() * 1e6 / EVENTS as f64);
         }
-        println!("  {label:<24} {:>9.0} events/s  (parse, judge and select: {:.1} µs each)", median(rates), median(shares));
+        println!(
+            "  {label:<24} {:>9.0} events/s  (parse, judge and select: {:.1} µs each)",
+            median(rates),
+            median(shares)
+        );
     }
 }
 

@@ -31,7 +31,9 @@ pub async fn run() {
         attempts(&plugin, ATTEMPTS / 10, Keep::Yes).await;
         alone.push(began.elapsed().as_secs_f64() * 1e6 / (ATTEMPTS / 10) as f64);
     }
-    println!("\nsandbox: one attempt of two steps (instantiate, render, read the answer, drop), one step thread kept busy");
+    println!(
+        "\nsandbox: one attempt of two steps (instantiate, render, read the answer, drop), one step thread kept busy"
+    );
     println!("  one fresh instance for both steps   {:6.1} µs", median(kept));
     println!("  a fresh instance for each step      {:6.1} µs", median(dropped));
     println!("  alone, hand-over to the thread incl.{:6.1} µs", median(alone));

@@ -30,9 +30,10 @@ impl World {
              commands: {{ none: {{ run: [\"true\"], workspaces: [acme] }} }}\n\
              secrets: {{ hook: {{ env: HOOK, in: url, workspaces: [acme] }} }}\n"
         );
-        let mut workspace = "members: { a@example.com: admin }\nconnectors: { registrar: { command: none, ceiling: urgent, \
+        let mut workspace =
+            "members: { a@example.com: admin }\nconnectors: { registrar: { command: none, ceiling: urgent, \
              notifications: { resource: \"acme://n\" } } }\nroutes:\n"
-            .to_owned();
+                .to_owned();
         for number in 0..routes {
             let (name, pattern) = match number {
                 0 => ("news".to_owned(), "domain.*".to_owned()),
@@ -45,7 +46,8 @@ impl World {
         }
         write(&folder.path().join("switchbell.yaml"), &operator);
         write(&folder.path().join("workspaces/acme.yaml"), &workspace);
-        let environment = |name: &str| (name == "HOOK").then(|| format!("http://{sink}/services/T00000000/B00000000/x"));
+        let environment =
+            |name: &str| (name == "HOOK").then(|| format!("http://{sink}/services/T00000000/B00000000/x"));
         let loaded = config::load(&folder.path().join("switchbell.yaml"), &environment).expect("a configuration");
         Self { config: Arc::new(loaded.config), folder, sink }
     }

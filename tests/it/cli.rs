@@ -34,8 +34,12 @@ async fn mistakes_in_all_files_are_reported_at_once_with_their_places() {
     let (sink, world) = quiet_world().await;
     world.write("switchbell.yaml", &format!("{}\nplugin: {{}}\n", operator(&sink, "{}")));
     let routes = workspace(&World::stdio_connector(), "{ level: high, source: nobody }");
-    world.write("workspaces/acme.yaml", &routes.replace("owner: admin", "owner: other").replace("plugin: slack", "plugin: slak"));
-    let says = ["switchbell.yaml:", "\"plugin\"", "acme.yaml:", "high", "nobody", "other@example.com", "slak", "outbox"];
+    world.write(
+        "workspaces/acme.yaml",
+        &routes.replace("owner: admin", "owner: other").replace("plugin: slack", "plugin: slak"),
+    );
+    let says =
+        ["switchbell.yaml:", "\"plugin\"", "acme.yaml:", "high", "nobody", "other@example.com", "slak", "outbox"];
     check(&world, &sink, &["check"], 1, &says);
     check(&world, &sink, &["serve"], 2, &says);
 }
@@ -88,7 +92,10 @@ async fn a_notification_is_shown_whole() {
     check(&world, &sink, &["inbox", "show", "1"], 0, &says);
     let shown = world.json(&sink, &["inbox", "show", "1"]);
     assert_eq!(shown["data"], serde_json::from_str::<serde_json::Value>(data).unwrap());
-    assert_eq!((&shown["link"], &shown["readAt"], &shown["acknowledgedBy"]), (&json!(null), &json!(null), &json!(null)));
+    assert_eq!(
+        (&shown["link"], &shown["readAt"], &shown["acknowledgedBy"]),
+        (&json!(null), &json!(null), &json!(null))
+    );
     check(&world, &sink, &["deliveries", "list"], 0, &["#1", "everything -> slack"]);
 }
 

@@ -14,7 +14,17 @@ async fn event_reaches_slack(world: World, outbox: &Outbox, mut sink: Sink) {
     let mut server = Server::start(&world, &sink);
     server.wait_for(BOOTSTRAPPED);
     let title = "<!channel> & <http://evil|x>";
-    outbox.add(&["domain.active", "--level", "urgent", "--title", title, "--subject", "acme-outreach.test", "--data", r#"{"b":1,"a":1.50}"#]);
+    outbox.add(&[
+        "domain.active",
+        "--level",
+        "urgent",
+        "--title",
+        title,
+        "--subject",
+        "acme-outreach.test",
+        "--data",
+        r#"{"b":1,"a":1.50}"#,
+    ]);
     let message = sink.next().await.to_string();
     assert!(message.contains("&lt;!channel&gt; &amp; &lt;http://evil|x&gt;"), "{message}");
     assert!(!message.contains("<!channel>") && !message.contains("<http"), "{message}");
@@ -103,7 +113,8 @@ async fn a_destination_that_asks_to_wait_is_asked_again_when_it_said() {
     sink.next().await;
     server.wait_for("delivered");
     let delivery = &world.json(&sink, &["deliveries", "list"])[0];
-    let outcomes: Vec<&Value> = delivery["attempts"].as_array().unwrap().iter().map(|attempt| &attempt["outcome"]).collect();
+    let outcomes: Vec<&Value> =
+        delivery["attempts"].as_array().unwrap().iter().map(|attempt| &attempt["outcome"]).collect();
     assert_eq!(outcomes, ["retry", "delivered"]);
     let moment = |attempt: usize, field: &str| {
         delivery["attempts"][attempt][field].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
@@ -146,7 +157,10 @@ async fn a_broken_plugin_and_a_broken_connector_leave_the_rest_working() {
     let outbox = python_outbox(folder.path());
     let mut sink = Sink::start().await;
     let commands = outbox.commands();
-    let commands = format!("{}, gone: {{ run: [sh, -c, \"echo no database here >&2; exit 3\"], workspaces: [acme] }} }}", commands.trim_end_matches(" }"));
+    let commands = format!(
+        "{}, gone: {{ run: [sh, -c, \"echo no database here >&2; exit 3\"], workspaces: [acme] }} }}",
+        commands.trim_end_matches(" }")
+    );
     let connectors = World::stdio_connector();
     let connectors = format!(
         "{}, gone: {{ command: gone, notifications: {{ resource: \"gone://x\" }} }} }}",
@@ -188,7 +202,8 @@ async fn a_store_that_cannot_be_made_is_named() {
 async fn it_answers_that_it_is_healthy_and_ready() {
     let (_folder, _outbox, sink, world) = python_world().await;
     let mut server = Server::start(&world, &sink);
-    let address = server.said().split("listen=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().to_owned();
+    let address =
+        server.said().split("listen=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().to_owned();
     for path in ["healthz", "readyz"] {
         let answer = reqwest::get(format!("http://{address}/{path}")).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
@@ -199,7 +214,10 @@ async fn it_answers_that_it_is_healthy_and_ready() {
 async fn the_demo_shows_the_whole_path_and_stops_when_asked() {
     let world = demo_world();
     let mut demo = Server::spawn(
-        std::process::Command::new(env!("CARGO_BIN_EXE_switchbell")).arg("--config").arg(world.path().join("demo/switchbell.yaml")).arg("demo"),
+        std::process::Command::new(env!("CARGO_BIN_EXE_switchbell"))
+            .arg("--config")
+            .arg(world.path().join("demo/switchbell.yaml"))
+            .arg("demo"),
     );
     for text in ["first read", "domain-news", "matches", "Slack got", "delivered"] {
         demo.wait_for(text);
@@ -216,7 +234,8 @@ fn demo_world() -> tempfile::TempDir {
         let text = std::fs::read_to_string(root().join("examples/demo").join(name)).unwrap();
         let at_home = |path: &str| root().join(path).display().to_string();
         let text = text.replace("../outbox-python", &at_home("examples/outbox-python"));
-        let text = text.replace("../../dist/plugins", &at_home("dist/plugins")).replace("--pretend]", "--pretend, \"0.2\"]");
+        let text =
+            text.replace("../../dist/plugins", &at_home("dist/plugins")).replace("--pretend]", "--pretend, \"0.2\"]");
         let path = folder.path().join("demo").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text.replace("base: 3s, floor: 1s", "base: 200ms, floor: 50ms")).unwrap();

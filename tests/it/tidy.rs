@@ -71,7 +71,12 @@ fn each_outer_world_has_its_one_place() {
     forbid("src", &["rmcp"], &["src/fetch/mcp"], "MCP types stand in fetch/mcp");
     forbid("src", &["wasmtime"], &["src/wasm"], "wasmtime stands in wasm/");
     forbid("src", &["saphyr"], &["src/config"], "YAML stands in config/");
-    forbid("src/wasm", &["crate::inbox", "crate::send", "crate::fetch", "reqwest"], &[], "the sandbox knows no network or store");
+    forbid(
+        "src/wasm",
+        &["crate::inbox", "crate::send", "crate::fetch", "reqwest"],
+        &[],
+        "the sandbox knows no network or store",
+    );
 }
 
 #[test]
@@ -85,7 +90,12 @@ fn domain_types_are_not_serialisable() {
 
 #[test]
 fn only_the_clock_reads_the_time_and_only_the_app_spawns() {
-    forbid("src", &["Timestamp::now", "SystemTime::now", "Zoned::now"], &["src/clock.rs"], "wall time comes from clock.rs");
+    forbid(
+        "src",
+        &["Timestamp::now", "SystemTime::now", "Zoned::now"],
+        &["src/clock.rs"],
+        "wall time comes from clock.rs",
+    );
     forbid("src", &["tokio::spawn("], &["src/app.rs"], "tasks that outlive a call belong to app.rs");
 }
 
@@ -93,7 +103,12 @@ fn only_the_clock_reads_the_time_and_only_the_app_spawns() {
 fn nothing_is_left_unfinished_or_unsafe() {
     let words = ["todo!(", "unimplemented!(", "dbg!(", "#[ignore", "unsafe {", "unsafe fn", "#[allow(unsafe_code"];
     forbid("src", &words, &[], "unfinished, unsafe or skipped");
-    forbid("tests/it", &["#[ignore", "thread::sleep", "time::sleep("], &["tests/it/tidy.rs"], "tests wait on events and are never skipped");
+    forbid(
+        "tests/it",
+        &["#[ignore", "thread::sleep", "time::sleep("],
+        &["tests/it/tidy.rs"],
+        "tests wait on events and are never skipped",
+    );
 }
 
 #[test]
@@ -105,7 +120,8 @@ fn files_and_functions_fit_a_reader() {
             if lines > FILE_LINES_MAX {
                 breaches.push(format!("{name}: {lines} lines"));
             }
-            breaches.extend(long_functions(&text).map(|(at, lines)| format!("{name}:{at}: a function of {lines} lines")));
+            breaches
+                .extend(long_functions(&text).map(|(at, lines)| format!("{name}:{at}: a function of {lines} lines")));
         }
     }
     assert!(breaches.is_empty(), "too long:\n{}", breaches.join("\n"));
@@ -117,7 +133,8 @@ fn long_functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let indentation = |line: &str| line.len() - line.trim_start().len();
     let starts = (0..lines.len()).filter(|&at| {
         let line = lines[at].trim_start();
-        let signature = line.trim_start_matches("pub ").trim_start_matches("pub(super) ").trim_start_matches("pub(crate) ");
+        let signature =
+            line.trim_start_matches("pub ").trim_start_matches("pub(super) ").trim_start_matches("pub(crate) ");
         signature.trim_start_matches("const ").trim_start_matches("async ").starts_with("fn ")
     });
     let length = |at: usize| {
@@ -143,7 +160,10 @@ fn documents_name_only_what_is_there() {
     for entry in fs::read_dir(root().join("src")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let stem = name.trim_end_matches(".rs");
-        assert!(["main", "lib"].contains(&stem) || map.contains(&format!("`{stem}")), "ARCHITECTURE.md does not mention src/{name}");
+        assert!(
+            ["main", "lib"].contains(&stem) || map.contains(&format!("`{stem}")),
+            "ARCHITECTURE.md does not mention src/{name}"
+        );
     }
 }
 

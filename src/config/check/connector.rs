@@ -10,9 +10,9 @@ use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::{ConnectorUrl, Span, show};
 use super::super::{Connector, Poll, Transport, suggest};
-use crate::address::is_public;
 use super::Server;
 use super::secret::{self, Use};
+use crate::address::is_public;
 use crate::notification::{Level, Name};
 
 /// The source of the host's own notices.

@@ -141,7 +141,10 @@ fn headers(asked: &[(String, String)], url: &Url, permission: &Permission<'_>) -
         let parsed = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| denied("headers", format!("{name:?} is no header name")))?;
         if is_the_hosts(parsed.as_str()) {
-            return Err(denied("headers", format!("header {parsed} is set by the host and may not be set by a plugin")));
+            return Err(denied(
+                "headers",
+                format!("header {parsed} is set by the host and may not be set by a plugin"),
+            ));
         }
         let value = one_header(&parsed, value, url, permission)?;
         headers.append(parsed, value);
@@ -149,12 +152,7 @@ fn headers(asked: &[(String, String)], url: &Url, permission: &Permission<'_>) -
     Ok(headers)
 }
 
-fn one_header(
-    name: &HeaderName,
-    asked: &str,
-    url: &Url,
-    permission: &Permission<'_>,
-) -> Result<HeaderValue, Fault> {
+fn one_header(name: &HeaderName, asked: &str, url: &Url, permission: &Permission<'_>) -> Result<HeaderValue, Fault> {
     let unusable = || denied("headers", format!("the value of header {name} has characters that headers cannot hold"));
     let Some((secret_name, secret)) = permission.seals.get(asked) else {
         return match permission.seals.found_in(asked.as_bytes()) {

@@ -15,11 +15,11 @@ use crate::address::is_public;
 use crate::wasm::{Fault, Reach, Request, Response};
 
 /// The longest an answer may take, connecting included: a destination that needs longer is polled.
-pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// The longest a connection may take to open, TLS included.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bytes kept of an answer's body: error texts and receipts are far smaller.
-pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// Headers kept of an answer.
 const ANSWER_HEADERS_MAX: usize = 100;
 

@@ -41,7 +41,8 @@ impl<'a> Seals<'a> {
 
     /// The name of a secret whose placeholder stands somewhere in `bytes`.
     pub fn found_in(&self, bytes: &[u8]) -> Option<&'a Name> {
-        let stands = |placeholder: &str| bytes.windows(placeholder.len()).any(|window| window == placeholder.as_bytes());
+        let stands =
+            |placeholder: &str| bytes.windows(placeholder.len()).any(|window| window == placeholder.as_bytes());
         // Most texts hold none at all: one search for what all of them begin with settles it.
         if !stands(PREFIX) {
             return None;
@@ -135,7 +136,8 @@ mod tests {
     use super::*;
 
     fn secrets() -> BTreeMap<Name, Secret> {
-        let secret = |value: &str, place| Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
+        let secret =
+            |value: &str, place| Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
         let header = SecretPlace::Header { name: "authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
         BTreeMap::from([
             ("hook".parse().unwrap(), secret("https://hooks.example/T/very-secret", SecretPlace::Url)),

@@ -79,7 +79,10 @@ impl Outbox {
         command.args(first).args(["--http", "0"]).env(self.variable, &self.file).env("OUTBOX_TOKEN", TOKEN);
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let url = lines.by_ref().map_while(Result::ok).find_map(|line| line.split_once("listening on ").map(|(_, url)| url.to_owned()));
+        let url = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.split_once("listening on ").map(|(_, url)| url.to_owned()));
         // Its later lines are read so that it never waits for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         HttpOutbox { child, url: url.expect("the HTTP outbox never said where it listens") }
@@ -102,7 +105,8 @@ impl Drop for HttpOutbox {
 impl World {
     /// `connectors:` that start the command `outbox`.
     pub fn stdio_connector() -> String {
-        "{ registrar: { command: outbox, ceiling: attention, notifications: { resource: \"acme://notifications\" } } }".to_owned()
+        "{ registrar: { command: outbox, ceiling: attention, notifications: { resource: \"acme://notifications\" } } }"
+            .to_owned()
     }
 
     /// `connectors:` that reach an outbox over HTTP.

@@ -107,5 +107,9 @@ async fn receive(State(shared): State<Shared>, body: Bytes) -> impl IntoResponse
     let reply = shared.replies.lock().unwrap().pop_front().unwrap_or_else(Reply::ok);
     let _ = shared.received.send(message);
     let headers = reply.headers.into_iter().map(|(name, value)| (HeaderName::from_static(name), value));
-    (StatusCode::from_u16(reply.status).unwrap(), axum::response::AppendHeaders(headers.collect::<Vec<_>>()), reply.body)
+    (
+        StatusCode::from_u16(reply.status).unwrap(),
+        axum::response::AppendHeaders(headers.collect::<Vec<_>>()),
+        reply.body,
+    )
 }

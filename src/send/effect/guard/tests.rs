@@ -51,7 +51,8 @@ fn secrets() -> BTreeMap<Name, Secret> {
 /// Judges what `build` makes of the placeholders of all secrets.
 fn judged(workspace: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Request) -> Result<Allowed, Fault> {
     let secrets = secrets();
-    let settings: Value = secrets.keys().map(|secret| (secret.to_string(), json!({"secret": secret.as_str()}))).collect();
+    let settings: Value =
+        secrets.keys().map(|secret| (secret.to_string(), json!({"secret": secret.as_str()}))).collect();
     let sealed = seal(&settings, &secrets).unwrap();
     let seen: Value = serde_json::from_str(&sealed.settings).unwrap();
     let placeholder = |secret: &str| seen[secret].as_str().unwrap().to_owned();
@@ -93,7 +94,13 @@ fn refused(code: &str, says: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Re
 
 #[test]
 fn granted_origins_are_reached_and_no_others() {
-    for url in ["https://hooks.example/x?y", "https://HOOKS.example:443/", "https://a.b.wild.example:8443/", "http://127.0.0.1:9000/", "https://[::1]/"] {
+    for url in [
+        "https://hooks.example/x?y",
+        "https://HOOKS.example:443/",
+        "https://a.b.wild.example:8443/",
+        "http://127.0.0.1:9000/",
+        "https://[::1]/",
+    ] {
         assert!(allowed(url), "{url}");
     }
     for url in [
