@@ -1,0 +1,162 @@
+//! The errors of the protocol's library, told in our words.
+
+use std::error::Error;
+use std::time::Duration;
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::{MESSAGE_BYTES_MAX, words};
+use crate::clock::{Clock, until};
+use crate::fetch::outbox::ReadError;
+
+/// Tells errors, without what the server was trusted with.
+#[derive(Clone)]
+pub(super) struct Faults {
+    hidden: Vec<String>,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for Faults {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Faults").finish_non_exhaustive()
+    }
+}
+
+impl Faults {
+    pub(super) fn new(hidden: Vec<String>, clock: Clock) -> Self {
+        Self { hidden, clock }
+    }
+
+    /// Words of the server, fit to be told.
+    pub(super) fn fit(&self, said: &str) -> String {
+        words::fit(said, &self.hidden)
+    }
+
+    /// Why the handshake failed.
+    pub(super) fn of_connecting(&self, error: &ClientInitializeError) -> ReadError {
+        match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.of_connecting(fallback),
+            ClientInitializeError::JsonRpcError(error) => self.of_answer(error),
+            ClientInitializeError::TransportError { error, .. } => self.of_transport(error.error.as_ref()),
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+                ReadError::Disconnected("it ended during the handshake".to_owned())
+            }
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+                ReadError::NotMcp("the server speaks no revision of MCP that Switchbell speaks; update it".to_owned())
+            }
+            _ => ReadError::NotMcp("the server answered the handshake with something that is not MCP".to_owned()),
+        }
+    }
+
+    /// Why a request failed.
+    pub(super) fn of_reading(&self, error: &ServiceError) -> ReadError {
+        match error {
+            ServiceError::McpError(error) => self.of_answer(error),
+            ServiceError::TransportSend(error) => self.of_transport(error.error.as_ref()),
+            ServiceError::Timeout { timeout } => ReadError::Timeout { waited: *timeout },
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
+                ReadError::Disconnected("it ended before the answer came".to_owned())
+            }
+            _ => ReadError::NotMcp("the server answered the read with something that is no resource".to_owned()),
+        }
+    }
+
+    /// Of the codes for "not found" one is of the newest revision and shared with other mistakes, one is of those
+    /// before.
+    fn of_answer(&self, error: &ErrorData) -> ReadError {
+        let message = self.fit(&error.message);
+        match error.code {
+            ErrorCode::INVALID_PARAMS | ErrorCode::RESOURCE_NOT_FOUND => ReadError::NotFound(message),
+            ErrorCode(code) => ReadError::Refused { code, message },
+        }
+    }
+
+    fn of_transport(&self, error: &(dyn Error + 'static)) -> ReadError {
+        match causes(error).filter_map(|error| error.downcast_ref::<StreamableHttpError<reqwest::Error>>()).next() {
+            Some(error) => self.of_http(error),
+            // A pipe to a child that is gone.
+            None => ReadError::Disconnected(self.fit(&root(error))),
+        }
+    }
+
+    fn of_http(&self, error: &StreamableHttpError<reqwest::Error>) -> ReadError {
+        let plain = |status| ReadError::Http { status, retry_after: None };
+        match error {
+            StreamableHttpError::HttpStatus(error) => {
+                let retry_after = error.retry_after.as_deref().and_then(|text| self.retry_after(text));
+                ReadError::Http { status: error.status, retry_after }
+            }
+            StreamableHttpError::AuthRequired(_) => plain(401),
+            StreamableHttpError::InsufficientScope(_) => plain(403),
+            StreamableHttpError::ResponseBodyTooLarge { .. } => ReadError::TooLarge { bytes_max: MESSAGE_BYTES_MAX },
+            StreamableHttpError::UnexpectedServerResponse(text) => match status_in(text) {
+                Some(status) => plain(status),
+                None => ReadError::NotMcp(
+                    "the server answered something that is not MCP; check the connector's url".to_owned(),
+                ),
+            },
+            StreamableHttpError::UnexpectedContentType(found) => ReadError::NotMcp(format!(
+                "the server answered something that is not MCP ({}); check the connector's url",
+                self.fit(found.as_deref().unwrap_or("no content type"))
+            )),
+            StreamableHttpError::ReinitializationFailed(error) => self.of_answer(error),
+            // The URL in its own text may hold a credential; its cause does not.
+            StreamableHttpError::Client(error) if error.is_connect() => ReadError::NotConnected(self.fit(&root(error))),
+            StreamableHttpError::Client(error) => ReadError::Disconnected(self.fit(&root(error))),
+            error => ReadError::Disconnected(self.fit(&root(error))),
+        }
+    }
+
+    /// `Retry-After` (RFC 9110 §10.2.3): seconds or a date.
+    fn retry_after(&self, text: &str) -> Option<Duration> {
+        let text = text.trim();
+        if let Ok(seconds) = text.parse() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let moment = DateTimeParser::new().parse_timestamp(text).ok()?;
+        Some(until(self.clock.now(), moment))
+    }
+}
+
+/// The status in the text the library makes of an answer that is an error: `HTTP 404 Not Found: …`.
+fn status_in(text: &str) -> Option<u16> {
+    text.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
+}
+
+/// The innermost cause.
+fn root(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
+        let faults = Faults::new(Vec::new(), clock);
+        let check = |text: &str, seconds: Option<u64>| {
+            assert_eq!(faults.retry_after(text), seconds.map(Duration::from_secs), "{text}");
+        };
+        check("120", Some(120));
+        check(" 0 ", Some(0));
+        check("Tue, 01 Sep 2026 18:43:10 GMT", Some(60));
+        check("Tue, 01 Sep 2026 18:41:10 GMT", Some(0));
+        check("18446744073709551616", None);
+        check("-1", None);
+        check("soon", None);
+    }
+}
