@@ -10,6 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::poller::Poller;
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
@@ -86,7 +88,9 @@ impl App {
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
-        //POLLERS
+        for poller in pollers(&config, &inbox, &clock, &observer) {
+            tasks.spawn(poller.run(stop.soon.clone()));
+        }
         tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
         Ok(Self { inbox, address, problems, stop, tasks })
     }
@@ -122,4 +126,27 @@ impl App {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::time::timeout(time, all).await.is_ok()
     }
+}
+
+/// A poller for each outbox that a connector declares.
+fn pollers(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Vec<Poller> {
+    let mut pollers = Vec::new();
+    for workspace in config.workspaces.values() {
+        for connector in workspace.outboxes() {
+            let (name, source) = (&workspace.name, &connector.name);
+            match McpOutbox::new(name, connector, &config.secrets, Times::default(), clock.clone()) {
+                Ok(outbox) => pollers.extend(Poller::new(
+                    Arc::clone(config),
+                    name,
+                    source,
+                    Arc::clone(inbox),
+                    Box::new(outbox),
+                    clock.clone(),
+                    Arc::clone(observer),
+                )),
+                Err(error) => tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}"),
+            }
+        }
+    }
+    pollers
 }

@@ -102,67 +102,12 @@ pub trait Observer: Send + Sync + fmt::Debug {
     fn happened(&self, what: &Happening);
 }
 
-/// Tells several observers, in order.
-#[derive(Clone, Debug, Default)]
-pub struct Observers(pub Vec<Arc<dyn Observer>>);
-
-impl Observer for Observers {
-    fn happened(&self, what: &Happening) {
-        for observer in &self.0 {
-            observer.happened(what);
-        }
-    }
-}
-
-/// Writes what happens to the log: never a title, a payload or a URL.
+/// For those who do not watch: the log tells failures where they are handled.
 #[derive(Clone, Copy, Debug)]
-pub struct Log;
+pub struct Nobody;
 
-impl Observer for Log {
-    fn happened(&self, what: &Happening) {
-        match what {
-            Happening::Read { workspace, source, events, bootstrap, next_in } => {
-                tracing::debug!(%workspace, %source, events, bootstrap, ?next_in, "outbox read");
-            }
-            Happening::ReadFailed { workspace, source, reason, failures, next_in } => {
-                tracing::warn!(%workspace, %source, failures, ?next_in, "outbox not read: {reason}");
-            }
-            Happening::Gap { workspace, source } => {
-                tracing::warn!(%workspace, %source, "the outbox skipped events: some are missing from the inbox");
-            }
-            Happening::Dropped { workspace, source, reason } => {
-                tracing::warn!(%workspace, %source, "event dropped: {reason}");
-            }
-            Happening::Accepted { workspace, seq, source, event, effective_level, decisions } => {
-                let matched = decisions.iter().filter(|decision| decision.matches()).count();
-                let (name, level) = (&event.name, effective_level);
-                tracing::info!(%workspace, seq, %source, name, %level, routes = matched, "notification accepted");
-            }
-            Happening::Attempted {
-                workspace,
-                seq,
-                delivery,
-                route,
-                plugin,
-                attempt,
-                outcome,
-                reason,
-                state,
-                took,
-                next_in,
-            } => {
-                let reason = reason.as_deref().unwrap_or_default();
-                match outcome {
-                    Outcome::Delivered => {
-                        tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, ?took, "delivered");
-                    }
-                    _ => tracing::warn!(
-                        %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, ?next_in, "not delivered: {reason}"
-                    ),
-                }
-            }
-        }
-    }
+impl Observer for Nobody {
+    fn happened(&self, _what: &Happening) {}
 }
 
 /// Starts logging to standard error; `SWITCHBELL_LOG` filters as `RUST_LOG` does elsewhere (`info` when unset).

@@ -100,13 +100,13 @@ impl Observer for Console {
 fn why(condition: &Condition) -> String {
     let mark = if condition.holds { "✓" } else { "✗" };
     let field = match condition.field {
-        Field::Source => "source",
-        Field::Name => "name",
-        Field::Not => "not",
-        Field::Subject => "subject",
-        Field::Level => "level",
+        Field::Source => "source ",
+        Field::Name => "name ",
+        Field::Not => "",
+        Field::Subject => "subject ",
+        Field::Level => "level ",
     };
-    format!("{mark} {field} {} (is {})", condition.asked, condition.found)
+    format!("{mark} {field}{} (is {})", condition.asked, condition.found)
 }
 
 fn rounded(duration: Duration) -> String {

@@ -17,7 +17,7 @@ use super::serve::stop_asked;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config;
-use crate::telemetry::{Log, Observers, log_to_stderr};
+use crate::telemetry::log_to_stderr;
 
 pub(super) async fn run(file: &Path) -> ExitCode {
     // What happens is shown by the console; the log adds what else goes wrong.
@@ -48,7 +48,7 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         Err(problems) => return fail(format_args!("the demo's configuration is wrong:\n{problems}")),
     };
     println!("Store: {}. Slack is played by http://{slack}. Ctrl-C stops.\n", config.store.display());
-    let observer = Observers(vec![Arc::new(Log), Arc::new(Console::new(Arc::clone(&config)))]);
+    let observer = Console::new(Arc::clone(&config));
     let app = match App::start(config, Clock::system(), Arc::new(observer)).await {
         Ok(app) => app,
         Err(error) => return fail(error),

@@ -8,7 +8,7 @@ use super::load;
 use super::output::fail;
 use crate::app::App;
 use crate::clock::Clock;
-use crate::telemetry::{Log, log_to_stderr};
+use crate::telemetry::{Nobody, log_to_stderr};
 
 pub(super) async fn run(file: &Path) -> ExitCode {
     log_to_stderr("info");
@@ -16,7 +16,7 @@ pub(super) async fn run(file: &Path) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let app = match App::start(Arc::clone(&config), Clock::system(), Arc::new(Log)).await {
+    let app = match App::start(Arc::clone(&config), Clock::system(), Arc::new(Nobody)).await {
         Ok(app) => app,
         Err(error) => return fail(error),
     };

@@ -130,18 +130,31 @@ impl Dispatcher {
     }
 
     fn tell(&self, claim: &Claim, began: Timestamp, now: Timestamp, ended: Ended, next: Next) {
+        let (workspace, seq) = (&claim.notification.workspace, claim.notification.seq);
+        let (delivery, route, plugin, attempt) = (&claim.id, &claim.route, &claim.plugin, claim.attempt);
+        let took = until(began, now);
+        let next_in = next.next_at.map(|next_at| until(now, next_at));
+        if ended.outcome == Outcome::Delivered {
+            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, ?took, "delivered");
+        } else {
+            let (outcome, state) = (ended.outcome, next.state);
+            let reason = ended.reason.as_deref().unwrap_or_default();
+            tracing::warn!(
+                %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, ?next_in, "not delivered: {reason}"
+            );
+        }
         self.observer.happened(&Happening::Attempted {
-            workspace: claim.notification.workspace.clone(),
-            seq: claim.notification.seq,
-            delivery: claim.id.clone(),
-            route: claim.route.clone(),
-            plugin: claim.plugin.clone(),
-            attempt: claim.attempt.get(),
+            workspace: workspace.clone(),
+            seq,
+            delivery: delivery.clone(),
+            route: route.clone(),
+            plugin: plugin.clone(),
+            attempt: attempt.get(),
             outcome: ended.outcome,
             reason: ended.reason,
             state: next.state,
-            took: until(began, now),
-            next_in: next.next_at.map(|next_at| until(now, next_at)),
+            took,
+            next_in,
         });
     }
 }
