@@ -49,7 +49,7 @@ async fn a_plugin_checks_the_settings_of_its_targets() {
     let (sink, world) = quiet_world().await;
     let text = workspace(&World::stdio_connector(), "{}").replace("with: { webhook:", "with: { webhok:");
     world.write("workspaces/acme.yaml", &text);
-    check(&world, &sink, &["check"], 1, &["acme.yaml:8:", "routes[0].deliver[0].with.webhok"]);
+    check(&world, &sink, &["check"], 1, &["acme.yaml:9:25", "routes[0].deliver[0].with.webhok"]);
 }
 
 #[tokio::test]

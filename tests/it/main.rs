@@ -1,5 +1,7 @@
 //! Integration tests: one binary, modules in the order of the pipeline.
 
+#![allow(unreachable_pub, missing_docs, reason = "nobody imports a test binary")]
+
 mod cli;
 mod crash;
 mod pipeline;

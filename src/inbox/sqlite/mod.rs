@@ -171,7 +171,15 @@ impl Inbox for SqliteInbox {
 
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
         let store = self.store.clone();
-        self.write(move |connection| write::finish(connection, &store, &finished)).boxed()
+        let waits = finished.next.next_at.is_some();
+        async move {
+            self.write(move |connection| write::finish(connection, &store, &finished)).await?;
+            if waits {
+                self.owed.notify_one();
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {

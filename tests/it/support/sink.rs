@@ -85,11 +85,6 @@ impl Sink {
         let next = tokio::time::timeout(PATIENCE, self.received.recv()).await;
         next.expect("nothing arrived at the sink").unwrap()
     }
-
-    /// What has arrived and was not taken yet.
-    pub fn arrived(&mut self) -> Vec<Value> {
-        std::iter::from_fn(|| self.received.try_recv().ok()).collect()
-    }
 }
 
 impl Drop for Sink {
