@@ -77,11 +77,10 @@ impl<T: FromText> Read for T {
                 return None;
             }
             Typed::Boolean(_) | Typed::Integer(_) | Typed::Float(_) if !T::SEES_NUMBERS => {
+                let would_do = T::from_text(&scalar.text, "").is_ok();
+                let remedy = if would_do { "; if it is one, put it in quotes" } else { "" };
                 let (wanted, found) = (<T as FromText>::WANTED, node.describe());
-                report.mistake(
-                    &node.at,
-                    format!("{wanted} is wanted here, this is {found}; a text like it needs quotes"),
-                );
+                report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{remedy}"));
                 return None;
             }
             _ => {}
@@ -144,10 +143,28 @@ impl<T: Read> Read for Vec<Placed<T>> {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            refuse(node, &format!("a list (`[…]`, or lines that begin with `- `), each item {}", T::WANTED), report);
+            let one = if matches!(node.kind, Kind::Scalar(_)) { "; one item stands in brackets too" } else { "" };
+            let wanted = format!("a list (`[…]`, or lines that begin with `- `{one}) with {} in each item", T::WANTED);
+            refuse(node, &wanted, report);
             return None;
         };
         Some(items.iter().filter_map(|item| placed(item, report)).collect())
+    }
+}
+
+/// A list of at least one item.
+#[derive(Debug)]
+pub(super) struct NonEmpty<T>(pub Vec<Placed<T>>);
+
+impl<T: Read> Read for NonEmpty<T> {
+    const WANTED: &'static str = "a list";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if matches!(&node.kind, Kind::List(items) if items.is_empty()) {
+            report.mistake(&node.at, "an empty list allows nothing: name what you allow, or leave the key out");
+            return None;
+        }
+        Vec::read(node, report).map(Self)
     }
 }
 
@@ -156,7 +173,7 @@ impl<T: Read> Read for Vec<Placed<T>> {
 pub(super) struct OneOrMore<T>(pub Vec<Placed<T>>);
 
 /// Most items where one or a list is wanted: patterns are compiled together, and nobody reads more.
-const ITEMS_MAX: usize = 100;
+const ITEMS_MAX: usize = 50;
 
 impl<T: Read> Read for OneOrMore<T> {
     const WANTED: &'static str = "one item or a list";
@@ -278,6 +295,12 @@ impl Section {
         Some(format!("unknown key {}{hint}", quote(key)))
     }
 
+    /// The key that a misspelt one stands for.
+    fn meant(&self, key: &str) -> Option<&'static str> {
+        let names: Vec<_> = self.keys.iter().map(|key| key.name).collect();
+        if names.contains(&key) { None } else { suggest::closest(key, &names) }
+    }
+
     /// Reads one key of an opened section.
     pub(super) fn field<T: Read>(
         &self,
@@ -291,9 +314,13 @@ impl Section {
         let key = self.keys.iter().find(|key| key.name == name)?;
         match key.need {
             Need::Optional => None,
+            // A misspelt key is reported once, by its own name.
+            Need::Required if entries.iter().any(|entry| self.meant(&entry.key) == Some(name)) => None,
             Need::Required => {
                 let about = key.about.trim().trim_end_matches('.');
-                report.mistake(&node.at, format!("`{name}` is missing: write {} here ({about})", key.wanted));
+                let about: String =
+                    about.chars().take(1).flat_map(char::to_lowercase).chain(about.chars().skip(1)).collect();
+                report.mistake(&node.at, format!("`{name}` is missing ({about}): write {}", key.wanted));
                 None
             }
             Need::Default(text) => {
@@ -302,6 +329,22 @@ impl Section {
                 placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
             }
         }
+    }
+}
+
+/// The keys that stand in a section.
+#[derive(Debug)]
+pub(super) struct Given(Vec<String>);
+
+impl Given {
+    /// Of these entries.
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        Self(entries.iter().map(|entry| entry.key.clone()).collect())
+    }
+
+    /// Whether a key stands there, usable or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|given| given == key)
     }
 }
 
@@ -318,6 +361,8 @@ macro_rules! section {
         #[derive(Debug)]
         pub(in crate::config) struct $name {
             $( $(#[doc = $key_about])+ pub $field: Option<$crate::config::read::Placed<$type>>, )+
+            /// Which keys stand in the file, whether usable or not.
+            pub given: $crate::config::read::Given,
         }
 
         impl $name {
@@ -334,7 +379,7 @@ macro_rules! section {
         }
 
         impl $crate::config::read::Read for $name {
-            const WANTED: &'static str = concat!("a mapping", $(" `", $key, "`",)+);
+            const WANTED: &'static str = "a mapping";
 
             fn read(
                 node: &$crate::config::node::Node,
@@ -342,7 +387,10 @@ macro_rules! section {
             ) -> Option<Self> {
                 let section = Self::SECTION;
                 let entries = section.open(node, report)?;
-                Some(Self { $( $field: section.field($key, (node, entries), report), )+ })
+                Some(Self {
+                    $( $field: section.field($key, (node, entries), report), )+
+                    given: $crate::config::read::Given::of(entries),
+                })
             }
         }
     };

@@ -61,9 +61,14 @@ impl Report {
         self.hidden = Some(hidden);
     }
 
+    /// Whether further mistakes are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.mistakes.len() >= PROBLEMS_MAX
+    }
+
     /// Reports a mistake in one place.
     pub(super) fn mistake(&mut self, at: &At, message: impl Into<String>) {
-        if self.mistakes.len() >= PROBLEMS_MAX {
+        if self.is_full() {
             self.omitted += 1;
             return;
         }
@@ -159,6 +164,8 @@ enum Guard {
     Open,
     /// Shown unless it is long enough to be a credential.
     Long,
+    /// A host, shown unless it brings more than a host.
+    Host,
     /// An entry of `secrets`, of which only the rules are shown.
     Secret,
     /// Never shown.
@@ -168,8 +175,14 @@ enum Guard {
 fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
     match &node.kind {
         Kind::Scalar(scalar) => {
-            let long = scalar.text.len() >= CREDENTIAL_CHARS_MIN && !scalar.text.contains(char::is_whitespace);
-            if guard != Guard::Open && (guard != Guard::Long || long) {
+            let text = &scalar.text;
+            let is_hidden = match guard {
+                Guard::Open => false,
+                Guard::Long => text.len() >= CREDENTIAL_CHARS_MIN && !text.contains(char::is_whitespace),
+                Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
+                Guard::Secret | Guard::Closed => true,
+            };
+            if is_hidden {
                 hidden.push((node.at.place, node.end));
             }
         }
@@ -183,7 +196,8 @@ fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
 
 fn guard_of(entry: &Entry, outer: Guard) -> Guard {
     match (outer, entry.key.as_str()) {
-        (Guard::Secret, "in" | "hosts" | "workspaces" | "weak") => Guard::Open,
+        (Guard::Secret, "in" | "workspaces" | "weak") => Guard::Open,
+        (Guard::Secret | Guard::Open, "hosts" | "host" | "http" | "url") => Guard::Host,
         (Guard::Secret | Guard::Closed, _) => outer,
         (_, "secrets") => Guard::Secret,
         (_, "env") => Guard::Closed,
@@ -224,29 +238,40 @@ fn mask_value(masked: &mut [bool], line: &str) {
     }
 }
 
-/// Masks what may be a credential in the URLs of a line: user and password, and whatever follows the host.
+/// Masks what may be a credential in the URLs of a line: user and password, the query, and of web addresses whatever
+/// follows the host.
 fn mask_urls(masked: &mut [bool], line: &str) {
     let chars: Vec<char> = line.chars().collect();
-    let ends_url = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '}' | ']' | '{');
     for scheme_end in (0..chars.len()).filter(|&index| chars.get(index..index + 3) == Some(&[':', '/', '/'])) {
-        let scheme_start =
-            chars.iter().take(scheme_end).rposition(|c| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-        let scheme: String = chars.iter().take(scheme_end).skip(scheme_start).collect();
-        if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "postgres" | "postgresql") {
-            continue;
-        }
+        let before = chars.get(..scheme_end).unwrap_or_default();
+        let scheme: Vec<char> = before.iter().rev().take_while(|c| c.is_ascii_alphanumeric()).copied().collect();
+        let is_web = matches!(scheme.as_slice(), ['p', 't', 't', 'h'] | ['s', 'p', 't', 't', 'h']);
         let start = scheme_end + 3;
-        let length = chars.iter().skip(start).position(|&c| ends_url(c)).unwrap_or(chars.len() - start);
-        let rest = chars.get(start..start + length).unwrap_or_default();
-        let host_end = rest.iter().position(|c| matches!(c, '/' | '?' | '#')).unwrap_or(length);
+        let rest = chars.get(start..).unwrap_or_default();
+        let rest = rest.get(..url_length(rest)).unwrap_or_default();
+        let host_end = rest.iter().position(|c| matches!(c, '/' | '?' | '#')).unwrap_or(rest.len());
         let host_start = rest.iter().take(host_end).rposition(|&c| c == '@').unwrap_or(0);
-        let path_start = (host_end + 1).min(length);
-        for range in [start..start + host_start, start + path_start..start + length] {
+        let shown = if is_web { host_end } else { rest.iter().position(|&c| c == '?').unwrap_or(rest.len()) };
+        let shown = (shown + 1).min(rest.len());
+        for range in [start..start + host_start, start + shown..start + rest.len()] {
             if let Some(cells) = masked.get_mut(range) {
                 cells.fill(true);
             }
         }
     }
+}
+
+/// How many characters belong to the URL whose scheme stood before them. A `]` ends it unless it closes an address.
+fn url_length(rest: &[char]) -> usize {
+    let mut in_brackets = false;
+    for (index, &c) in rest.iter().enumerate() {
+        let closes_list = c == ']' && !in_brackets;
+        if c.is_whitespace() || closes_list || matches!(c, '"' | '\'' | ',' | '}' | '{') {
+            return index;
+        }
+        in_brackets = c == '[' || in_brackets && c != ']';
+    }
+    rest.len()
 }
 
 /// The line with its masked runs replaced, cut around the caret.
@@ -324,7 +349,10 @@ mod tests {
     fn urls_are_shown_up_to_their_host() {
         check("url: https://u:p@a.example/key?x=1\n", 1, 1, "url: https://***@a.example/***\n^");
         check("url: 'http://a.example'\n", 1, 1, "url: 'http://a.example'\n^");
-        check("r: acme://n?x=1\n", 1, 1, "r: acme://n?x=1\n^");
+        check("r: acme://n/m?x=1\n", 1, 1, "r: acme://n/m?***\n^");
+        check("s: postgres://u:p@h/d\n", 1, 1, "s: postgres://***@h/d\n^");
+        check("hosts: [u:p@a.example, a.example/key, b.example]\n", 1, 1, "hosts: [***, ***, b.example]\n^");
+        check("u: [http://[::1]/key, x]\n", 1, 1, "u: [http://[::1]/***, x]\n^");
     }
 
     #[test]
