@@ -8,12 +8,14 @@
 mod address;
 mod check;
 mod load;
+mod mask;
 mod node;
 mod parse;
 mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod section;
 mod source;
 mod suggest;
 mod syntax;

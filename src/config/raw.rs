@@ -1,8 +1,9 @@
 //! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
 
 use super::Role;
-use super::read::Need::{Default, Optional, Required};
-use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole, section};
+use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
+use super::section::Need::{Default, Optional, Required};
+use super::section::section;
 use super::values::{
     Bytes, ConnectorUrl, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin, OutboxUri, Settings,
     Span, Store, TextPattern, VariableName,

@@ -143,7 +143,7 @@ fn commands(
 
 impl Command {
     /// Whether a workspace may use it.
-    pub fn is_granted_to(&self, workspace: &Name) -> bool {
+    pub(super) fn is_granted_to(&self, workspace: &Name) -> bool {
         self.workspaces.as_ref().is_none_or(|names| names.contains(workspace))
     }
 
