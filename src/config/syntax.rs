@@ -77,8 +77,14 @@ fn words(info: &str, stopped_at: Option<char>, before: &str) -> String {
         "something follows the closing bracket: put a text that begins with `[` or `{` in quotes"
     } else if has("did not find expected key") || has("expected '-' indicator") || has("invalid indentation") {
         "this line is indented like none of those above: line it up with its neighbours"
-    } else if has("did not find expected node content") && stopped_at == Some(',') {
-        "a value is missing before this comma"
+    } else if has("did not find expected node content") {
+        "a value is missing before this sign; put a text that begins with it in quotes"
+    } else if has("only valid inside a block") {
+        "a list item (`- `) cannot stand inside `{ }` or `[ ]`; put a text that begins with `-` in quotes"
+    } else if has("scanning a block scalar") {
+        "a `|` or `>` begins a text of several lines, which follow below it; put a text that begins with one in quotes"
+    } else if has("comments must be separated") {
+        "a `#` begins a remark only behind a space: add one, or put a text with `#` in quotes"
     } else if has("block sequence entries are not allowed") {
         "a list item (`- `) cannot begin here: put it on a line of its own below the key"
     } else if has("misplaced bracket") {

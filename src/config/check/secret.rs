@@ -214,7 +214,8 @@ pub(super) fn granted<'a>(
 ) -> Option<(&'a Name, &'a Rule)> {
     let allowed = |rule: &Rule| rule.workspaces.as_ref().is_none_or(|names| names.contains(workspace));
     let Some((name, rule)) = rules.get_key_value(name) else {
-        let usable = rules.iter().filter(|(_, rule)| allowed(rule)).map(|(name, _)| name.as_str());
+        let fits = |rule: &Rule| (rule.place == Some(SecretPlace::Connector)) == (way == Use::Connector);
+        let usable = rules.iter().filter(|(_, rule)| allowed(rule) && fits(rule)).map(|(name, _)| name.as_str());
         let hint = suggest::hint(name, usable, &format!("{workspace} may use"));
         report.mistake(at, format!("the operator declares no secret of this name{hint}"));
         return None;

@@ -137,7 +137,7 @@ pub(super) fn parse_host(text: &str) -> Result<HostPattern, String> {
 
 fn pattern(text: &str) -> Result<HostPattern, String> {
     let (is_suffix, name) = text.strip_prefix("*.").map_or((false, text), |name| (true, name));
-    let host = UrlHost::parse(name).map_err(|error| format!("this is no host name ({error})"))?;
+    let host = UrlHost::parse(name).map_err(|_| "this is no host name".to_owned())?;
     match host {
         UrlHost::Domain(name) if is_suffix => Ok(HostPattern::Suffix(format!(".{name}"))),
         UrlHost::Domain(name) => Ok(HostPattern::Exact(name)),
