@@ -166,7 +166,7 @@ fn read_tree(report: &mut Report) -> Option<Node> {
     }
     let root = parse::parse(report);
     if root.as_ref().is_none_or(Node::is_null) && report.mistakes.is_empty() {
-        report.mistake_in_whole("this file is empty: remove it, or write at least one key");
+        report.mistake_in_whole("this file says nothing: write at least one key");
         return None;
     }
     root

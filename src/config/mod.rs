@@ -7,12 +7,14 @@
 
 mod check;
 mod load;
+mod mask;
 mod node;
 mod parse;
 mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod section;
 mod source;
 mod suggest;
 mod syntax;

@@ -2,7 +2,7 @@
 //! second document) is refused here, with what to write instead.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
@@ -24,7 +24,7 @@ pub(super) fn parse(report: &mut Report) -> Option<Node> {
     let mut text = report.text().to_owned();
     let mut stepped_over = BTreeMap::new();
     loop {
-        let mut builder = Builder::new(&text, stepped_over.keys().copied().collect());
+        let mut builder = Builder::new(&text, &stepped_over);
         let result = builder.document();
         let found = std::mem::take(&mut builder.found);
         let fault = match &result {
@@ -41,9 +41,6 @@ pub(super) fn parse(report: &mut Report) -> Option<Node> {
         let root = result.ok().flatten();
         if let Some(root) = &root {
             report.know(root);
-        }
-        for (place, message) in stepped_over {
-            report.mistake(&At { path: Path::default(), place }, message);
         }
         for (at, message) in found {
             report.mistake(&at, message);
@@ -64,13 +61,13 @@ enum Stop {
 
 struct Builder<'text> {
     parser: Parser<'text, StrInput<'text>>,
-    /// Where texts stand that were changed to get past a mistake.
-    stepped_over: BTreeSet<Place>,
+    /// Where texts stand that were changed to get past a mistake, and what is said of each.
+    stepped_over: &'text BTreeMap<Place, String>,
     found: Vec<(At, String)>,
 }
 
 impl<'text> Builder<'text> {
-    fn new(text: &'text str, stepped_over: BTreeSet<Place>) -> Self {
+    fn new(text: &'text str, stepped_over: &'text BTreeMap<Place, String>) -> Self {
         Self { parser: Parser::new_from_str(text), stepped_over, found: Vec::new() }
     }
 
@@ -81,6 +78,12 @@ impl<'text> Builder<'text> {
 
     fn found(&mut self, path: &Path, place: Place, message: impl Into<String>) {
         self.found.push((At { path: path.clone(), place }, message.into()));
+    }
+
+    fn was_stepped_over(&mut self, path: &Path, place: Place) -> bool {
+        let Some(message) = self.stepped_over.get(&place) else { return false };
+        self.found(path, place, message);
+        true
     }
 
     /// The one document of the file; none when there is none.
@@ -110,7 +113,7 @@ impl<'text> Builder<'text> {
         }
         let (kind, end) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let kind = if self.stepped_over.contains(&start) { Kind::Reported } else { scalar(text, style) };
+                let kind = if self.was_stepped_over(path, start) { Kind::Reported } else { scalar(text, style) };
                 (self.refuse_properties(path, start, anchor, tag).unwrap_or(kind), place(&span.end))
             }
             Event::SequenceStart(anchor, tag) => {
@@ -124,7 +127,7 @@ impl<'text> Builder<'text> {
                 (refused.unwrap_or(Kind::Mapping(entries)), end)
             }
             Event::Alias(_) => {
-                self.found(path, start, syntax::ALIAS);
+                self.found(path, start, format!("{}: write the value out, or put a pattern in quotes", syntax::ALIAS));
                 (Kind::Reported, place(&span.end))
             }
             _ => return Err(Stop::Reported),
@@ -202,7 +205,7 @@ impl<'text> Builder<'text> {
             return Ok(None);
         };
         let (text, is_plain) = (text.to_string(), *style == ScalarStyle::Plain);
-        let message = if self.stepped_over.contains(&start) {
+        let message = if self.was_stepped_over(path, start) {
             return Ok(None);
         } else if is_plain && text == "<<" {
             Some("a merge key (`<<`) is not supported: write the keys out".to_owned())

@@ -1,8 +1,9 @@
 //! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
 
 use super::Role;
-use super::read::Need::{Default, Optional, Required};
-use super::read::{Map, OneOrMore, Placed, Text, Whole, section};
+use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
+use super::section::Need::{Default, Optional, Required};
+use super::section::section;
 use super::values::{
     Bytes, ConnectorUrl, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin, OutboxUri, Settings,
     Span, Store, TextPattern, VariableName,
@@ -92,7 +93,7 @@ section! {
         /// Whether the name may resolve to a private address.
         "private" => private: bool, Optional;
         /// The workspaces it is limited to; all when left out.
-        "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
+        "workspaces" => workspaces: NonEmpty<Name>, Optional;
     }
     not yet: []
 }
@@ -122,7 +123,7 @@ section! {
         /// The place it may be put: `url`, `header:NAME`, `header:NAME:PREFIX` or `connector`.
         "in" => place: HeaderOrPlace, Required;
         /// The hosts it may be sent to.
-        "hosts" => hosts: Vec<Placed<Host>>, Optional;
+        "hosts" => hosts: NonEmpty<Host>, Optional;
         /// The workspaces that may use it; none when left out.
         "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
         /// Whether a value shorter than 16 bytes is accepted.

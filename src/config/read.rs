@@ -1,12 +1,10 @@
-//! How sections of a file are declared and read: each key once, with its type, whether it is needed, and what it is for.
-//! Reading collects every mistake instead of stopping at the first.
+//! How values are read: every mistake is collected, none ends the reading.
 
 use std::ops::Deref;
 
-use super::node::{At, Entry, Kind, Node};
-use super::scalar::{Scalar, Typed, quote};
+use super::node::{At, Kind, Node};
+use super::scalar::{Typed, quote};
 use super::source::Report;
-use super::suggest;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
@@ -39,7 +37,7 @@ pub(super) fn placed<T: Read>(node: &Node, report: &mut Report) -> Option<Placed
 }
 
 /// Reports that something else is wanted.
-fn refuse(node: &Node, wanted: &str, report: &mut Report) {
+pub(super) fn refuse(node: &Node, wanted: &str, report: &mut Report) {
     match &node.kind {
         Kind::Reported => {}
         Kind::Scalar(scalar) if scalar.typed() == Typed::Null => {
@@ -77,11 +75,10 @@ impl<T: FromText> Read for T {
                 return None;
             }
             Typed::Boolean(_) | Typed::Integer(_) | Typed::Float(_) if !T::SEES_NUMBERS => {
+                let would_do = T::from_text(&scalar.text, "").is_ok();
+                let remedy = if would_do { "; if it is one, put it in quotes" } else { "" };
                 let (wanted, found) = (<T as FromText>::WANTED, node.describe());
-                report.mistake(
-                    &node.at,
-                    format!("{wanted} is wanted here, this is {found}; a text like it needs quotes"),
-                );
+                report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{remedy}"));
                 return None;
             }
             _ => {}
@@ -144,10 +141,28 @@ impl<T: Read> Read for Vec<Placed<T>> {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            refuse(node, &format!("a list (`[…]`, or lines that begin with `- `), each item {}", T::WANTED), report);
+            let one = if matches!(node.kind, Kind::Scalar(_)) { "; one item stands in brackets too" } else { "" };
+            let wanted = format!("a list (`[…]`, or lines that begin with `- `{one}) with {} in each item", T::WANTED);
+            refuse(node, &wanted, report);
             return None;
         };
         Some(items.iter().filter_map(|item| placed(item, report)).collect())
+    }
+}
+
+/// A list of at least one item.
+#[derive(Debug)]
+pub(super) struct NonEmpty<T>(pub Vec<Placed<T>>);
+
+impl<T: Read> Read for NonEmpty<T> {
+    const WANTED: &'static str = "a list";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if matches!(&node.kind, Kind::List(items) if items.is_empty()) {
+            report.mistake(&node.at, "an empty list allows nothing: name what you allow, or leave the key out");
+            return None;
+        }
+        Vec::read(node, report).map(Self)
     }
 }
 
@@ -156,7 +171,7 @@ impl<T: Read> Read for Vec<Placed<T>> {
 pub(super) struct OneOrMore<T>(pub Vec<Placed<T>>);
 
 /// Most items where one or a list is wanted: patterns are compiled together, and nobody reads more.
-const ITEMS_MAX: usize = 100;
+const ITEMS_MAX: usize = 50;
 
 impl<T: Read> Read for OneOrMore<T> {
     const WANTED: &'static str = "one item or a list";
@@ -221,130 +236,3 @@ impl<K: FromText, T: Read> Read for Map<K, T> {
         Some(Self(map))
     }
 }
-
-/// A kind of mapping with known keys.
-#[derive(Debug)]
-pub(super) struct Section {
-    /// The keys it has, in the order they are shown.
-    pub keys: &'static [Key],
-    /// Keys of the documented configuration that this version does not have.
-    pub not_yet: &'static [&'static str],
-}
-
-/// One key of a section.
-#[derive(Debug)]
-pub(super) struct Key {
-    pub name: &'static str,
-    /// What it is for.
-    pub about: &'static str,
-    /// What may stand there, in words.
-    pub wanted: &'static str,
-    pub need: Need,
-}
-
-/// Whether a key must be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
-    Required,
-    Optional,
-    /// What stands for it when it is left out, as it would be written.
-    Default(&'static str),
-}
-
-impl Section {
-    /// The entries of a mapping, once every key that does not belong there was reported.
-    pub(super) fn open<'n>(&self, node: &'n Node, report: &mut Report) -> Option<&'n [Entry]> {
-        let Kind::Mapping(entries) = &node.kind else {
-            let names = self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
-            refuse(node, &format!("a mapping with the keys {names}"), report);
-            return None;
-        };
-        for entry in entries {
-            if let Some(message) = self.objection(&entry.key) {
-                report.mistake(&entry.key_at, message);
-            }
-        }
-        Some(entries)
-    }
-
-    fn objection(&self, key: &str) -> Option<String> {
-        if self.keys.iter().any(|known| known.name == key) {
-            return None;
-        }
-        if self.not_yet.contains(&key) {
-            return Some(format!("`{key}` is not supported by this version: remove it"));
-        }
-        let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
-        Some(format!("unknown key {}{hint}", quote(key)))
-    }
-
-    /// Reads one key of an opened section.
-    pub(super) fn field<T: Read>(
-        &self,
-        name: &str,
-        (node, entries): (&Node, &[Entry]),
-        report: &mut Report,
-    ) -> Option<Placed<T>> {
-        if let Some(entry) = entries.iter().find(|entry| entry.key == name) {
-            return placed(&entry.value, report);
-        }
-        let key = self.keys.iter().find(|key| key.name == name)?;
-        match key.need {
-            Need::Optional => None,
-            Need::Required => {
-                let about = key.about.trim().trim_end_matches('.');
-                report.mistake(&node.at, format!("`{name}` is missing: write {} here ({about})", key.wanted));
-                None
-            }
-            Need::Default(text) => {
-                let scalar = Scalar { text: text.to_owned(), plain: true, written: None };
-                let at = At { path: node.at.path.key(name), place: node.at.place };
-                placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
-            }
-        }
-    }
-}
-
-/// Declares a section: a struct with one optional, placed value for each key, its [`Section`], and how it is read.
-macro_rules! section {
-    (
-        $(#[doc = $about:literal])+
-        struct $name:ident {
-            $( $(#[doc = $key_about:literal])+ $key:literal => $field:ident: $type:ty, $need:expr; )+
-        }
-        not yet: [$($later:literal),*]
-    ) => {
-        $(#[doc = $about])+
-        #[derive(Debug)]
-        pub(in crate::config) struct $name {
-            $( $(#[doc = $key_about])+ pub $field: Option<$crate::config::read::Placed<$type>>, )+
-        }
-
-        impl $name {
-            /// The keys and what they are for.
-            pub(in crate::config) const SECTION: $crate::config::read::Section = $crate::config::read::Section {
-                keys: &[$( $crate::config::read::Key {
-                    name: $key,
-                    about: concat!($($key_about),+),
-                    wanted: <$type as $crate::config::read::Read>::WANTED,
-                    need: $need,
-                } ),+],
-                not_yet: &[$($later),*],
-            };
-        }
-
-        impl $crate::config::read::Read for $name {
-            const WANTED: &'static str = concat!("a mapping", $(" `", $key, "`",)+);
-
-            fn read(
-                node: &$crate::config::node::Node,
-                report: &mut $crate::config::source::Report,
-            ) -> Option<Self> {
-                let section = Self::SECTION;
-                let entries = section.open(node, report)?;
-                Some(Self { $( $field: section.field($key, (node, entries), report), )+ })
-            }
-        }
-    };
-}
-pub(super) use section;

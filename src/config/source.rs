@@ -2,16 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::node::{At, Entry, Kind, Node};
+use super::node::{At, Node};
 use super::scalar::harmless;
-use super::{Place, Problem, SourceLine};
+use super::{Place, Problem, SourceLine, mask};
 
 /// Most mistakes, and most warnings, kept for one file: nobody reads more at once.
 pub(super) const PROBLEMS_MAX: usize = 500;
 /// Longest line that is shown, in characters.
 const LINE_CHARS_MAX: usize = 110;
-/// A text of this many characters without white space may be a credential: the shortest that a secret may have.
-const CREDENTIAL_CHARS_MIN: usize = 16;
 /// What stands for a masked text.
 const MASK: &str = "***";
 
@@ -56,14 +54,17 @@ impl Report {
 
     /// Tells the report what stands where, so that it can show lines without what is secret in them.
     pub(super) fn know(&mut self, root: &Node) {
-        let mut hidden = Vec::new();
-        hide(root, Guard::Open, &mut hidden);
-        self.hidden = Some(hidden);
+        self.hidden = Some(mask::hidden(root));
+    }
+
+    /// Whether further mistakes are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.mistakes.len() >= PROBLEMS_MAX
     }
 
     /// Reports a mistake in one place.
     pub(super) fn mistake(&mut self, at: &At, message: impl Into<String>) {
-        if self.mistakes.len() >= PROBLEMS_MAX {
+        if self.is_full() {
             self.omitted += 1;
             return;
         }
@@ -102,11 +103,11 @@ impl Report {
         }
         let mut masked = vec![false; line.chars().count()];
         match &self.hidden {
-            Some(hidden) => mask_places(&mut masked, line, place.line, hidden),
-            None if self.is_guarded(place.line - 1) => mask_value(&mut masked, line),
+            Some(hidden) => mask::places(&mut masked, line, place.line, hidden),
+            None if self.is_guarded(place.line - 1) => mask::value(&mut masked, line),
             None => {}
         }
-        mask_urls(&mut masked, line);
+        mask::urls(&mut masked, line);
         Some(shown(line, &masked, place.column.saturating_sub(1)))
     }
 
@@ -123,7 +124,9 @@ impl Report {
             indentation = depth;
             let words = if own { line } else { line.split(':').next().unwrap_or(line) };
             let mut words = words.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
-            if words.any(|word| matches!(word, "secrets" | "env" | "with" | "auth" | "run") || names_credential(word)) {
+            if words
+                .any(|word| matches!(word, "secrets" | "env" | "with" | "auth" | "run") || mask::names_credential(word))
+            {
                 return true;
             }
             if indentation == 0 {
@@ -150,103 +153,6 @@ fn line_ranges(text: &str) -> Vec<(usize, usize)> {
     }
     lines.push((start, text.len()));
     lines
-}
-
-/// How closely what stands under a key is guarded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Guard {
-    /// Shown.
-    Open,
-    /// Shown unless it is long enough to be a credential.
-    Long,
-    /// An entry of `secrets`, of which only the rules are shown.
-    Secret,
-    /// Never shown.
-    Closed,
-}
-
-fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
-    match &node.kind {
-        Kind::Scalar(scalar) => {
-            let long = scalar.text.len() >= CREDENTIAL_CHARS_MIN && !scalar.text.contains(char::is_whitespace);
-            if guard != Guard::Open && (guard != Guard::Long || long) {
-                hidden.push((node.at.place, node.end));
-            }
-        }
-        Kind::List(items) => items.iter().for_each(|item| hide(item, guard, hidden)),
-        Kind::Mapping(entries) => {
-            entries.iter().for_each(|entry| hide(&entry.value, guard_of(entry, guard), hidden));
-        }
-        Kind::Reported => {}
-    }
-}
-
-fn guard_of(entry: &Entry, outer: Guard) -> Guard {
-    match (outer, entry.key.as_str()) {
-        (Guard::Secret, "in" | "hosts" | "workspaces" | "weak") => Guard::Open,
-        (Guard::Secret | Guard::Closed, _) => outer,
-        (_, "secrets") => Guard::Secret,
-        (_, "env") => Guard::Closed,
-        (_, "with" | "auth" | "run" | "secret") => Guard::Long,
-        (_, key) if names_credential(key) => Guard::Closed,
-        _ => outer,
-    }
-}
-
-/// Whether a word announces a credential.
-fn names_credential(word: &str) -> bool {
-    let word = word.to_ascii_lowercase().replace(['-', '_'], "");
-    ["token", "password", "passwd", "apikey", "authorization", "credential", "privatekey", "webhookurl"]
-        .iter()
-        .any(|sign| word.contains(sign))
-}
-
-fn mask_places(masked: &mut [bool], text: &str, line: usize, hidden: &[(Place, Place)]) {
-    let first = hidden.partition_point(|(_, end)| end.line < line);
-    for (start, end) in hidden.iter().skip(first).take_while(|(start, _)| start.line <= line) {
-        let from = if start.line < line { 0 } else { start.column.saturating_sub(1) };
-        let to = if end.line > line { masked.len() } else { end.column.saturating_sub(1).min(masked.len()) };
-        // The parser counts the white space behind some texts as theirs.
-        let behind = text.chars().take(to).skip(from).collect::<Vec<_>>();
-        let behind = behind.iter().rev().take_while(|c| c.is_whitespace()).count();
-        if let Some(cells) = masked.get_mut(from..to.saturating_sub(behind).max(from)) {
-            cells.fill(true);
-        }
-    }
-}
-
-/// Masks what follows the first colon or dash of a line.
-fn mask_value(masked: &mut [bool], line: &str) {
-    let start = line.chars().position(|c| c == ':').or_else(|| line.chars().position(|c| c == '-'));
-    let indentation = line.chars().take_while(|c| c.is_whitespace()).count();
-    if let Some(cells) = masked.get_mut(start.map_or(indentation, |start| start + 2)..) {
-        cells.fill(true);
-    }
-}
-
-/// Masks what may be a credential in the URLs of a line: user and password, and whatever follows the host.
-fn mask_urls(masked: &mut [bool], line: &str) {
-    let chars: Vec<char> = line.chars().collect();
-    let ends_url = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '}' | ']' | '{');
-    for scheme_end in (0..chars.len()).filter(|&index| chars.get(index..index + 3) == Some(&[':', '/', '/'])) {
-        let scheme_start =
-            chars.iter().take(scheme_end).rposition(|c| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-        let scheme: String = chars.iter().take(scheme_end).skip(scheme_start).collect();
-        if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "postgres" | "postgresql") {
-            continue;
-        }
-        let start = scheme_end + 3;
-        let length = chars.iter().skip(start).position(|&c| ends_url(c)).unwrap_or(chars.len() - start);
-        let rest = chars.get(start..start + length).unwrap_or_default();
-        let host_end = rest.iter().position(|c| matches!(c, '/' | '?' | '#')).unwrap_or(length);
-        let host_start = rest.iter().take(host_end).rposition(|&c| c == '@').unwrap_or(0);
-        let path_start = (host_end + 1).min(length);
-        for range in [start..start + host_start, start + path_start..start + length] {
-            if let Some(cells) = masked.get_mut(range) {
-                cells.fill(true);
-            }
-        }
-    }
 }
 
 /// The line with its masked runs replaced, cut around the caret.
@@ -324,7 +230,10 @@ mod tests {
     fn urls_are_shown_up_to_their_host() {
         check("url: https://u:p@a.example/key?x=1\n", 1, 1, "url: https://***@a.example/***\n^");
         check("url: 'http://a.example'\n", 1, 1, "url: 'http://a.example'\n^");
-        check("r: acme://n?x=1\n", 1, 1, "r: acme://n?x=1\n^");
+        check("r: acme://n/m?x=1\n", 1, 1, "r: acme://n/m?***\n^");
+        check("s: postgres://u:p@h/d\n", 1, 1, "s: postgres://***@h/d\n^");
+        check("hosts: [u:p@a.example, a.example/key, b.example]\n", 1, 1, "hosts: [***, ***, b.example]\n^");
+        check("u: [http://[::1]/key, x]\n", 1, 1, "u: [http://[::1]/***, x]\n^");
     }
 
     #[test]

@@ -5,11 +5,11 @@ use saphyr_parser::ScanError;
 use super::Place;
 use super::node::{At, Path};
 use super::parse;
+use super::scalar::quote;
 use super::source::Report;
 
 /// Said of `*name`, whether or not there is such an anchor.
-pub(super) const ALIAS: &str =
-    "a plain `*` begins a YAML alias, which is not supported: quote a pattern, as in \"*.example\"";
+pub(super) const ALIAS: &str = "a plain `*` begins a YAML alias, which is not supported";
 
 /// Most lines with a tab that are reported.
 const TAB_LINES_MAX: usize = 50;
@@ -33,9 +33,9 @@ pub(super) fn explain(error: &ScanError, text: &str) -> Fault {
         && steps_over(error.info())
     {
         let message = match found {
-            '*' => ALIAS.to_owned(),
+            '*' => format!("{ALIAS}: put it in quotes, {}", quote(&word(text, offset))),
             '&' => "a plain `&` begins a YAML anchor, which is not supported: put the text in quotes".to_owned(),
-            other => format!("a plain text cannot begin with `{other}`: put it in quotes"),
+            other => format!("a plain text cannot begin with {other:?}: put it in quotes"),
         };
         return Fault { place, message, step_over: Some(offset) };
     }
@@ -44,13 +44,21 @@ pub(super) fn explain(error: &ScanError, text: &str) -> Fault {
     Fault { place, message, step_over: None }
 }
 
+/// The text that begins at this byte and ends where a plain text in a list would.
+fn word(text: &str, offset: usize) -> String {
+    let rest = text.get(offset..).unwrap_or_default();
+    rest.chars().take_while(|c| !c.is_whitespace() && !matches!(c, ',' | ']' | '}')).collect()
+}
+
 fn steps_over(info: &str) -> bool {
     info.contains("unknown anchor") || info.contains("anchor or alias") || info.starts_with("unexpected character")
 }
 
 fn words(info: &str, stopped_at: Option<char>, before: &str) -> String {
     let has = |needle: &str| info.contains(needle);
-    let text = if has("tab") && !has("table") {
+    let text = if before.ends_with('$') && stopped_at == Some('{') {
+        "inside `{ }` and `[ ]`, put a text with `${…}` in quotes"
+    } else if has("tab") && !has("table") {
         "a tab stands where YAML wants spaces: indent with spaces"
     } else if has("mapping values are not allowed") && before.contains(": ") {
         "a second `:` on this line: put a text that holds `: ` in quotes"
@@ -69,8 +77,14 @@ fn words(info: &str, stopped_at: Option<char>, before: &str) -> String {
         "something follows the closing bracket: put a text that begins with `[` or `{` in quotes"
     } else if has("did not find expected key") || has("expected '-' indicator") || has("invalid indentation") {
         "this line is indented like none of those above: line it up with its neighbours"
-    } else if has("did not find expected node content") && stopped_at == Some(',') {
-        "a value is missing before this comma"
+    } else if has("did not find expected node content") {
+        "a value is missing before this sign; put a text that begins with it in quotes"
+    } else if has("only valid inside a block") {
+        "a list item (`- `) cannot stand inside `{ }` or `[ ]`; put a text that begins with `-` in quotes"
+    } else if has("scanning a block scalar") {
+        "a `|` or `>` begins a text of several lines, which follow below it; put a text that begins with one in quotes"
+    } else if has("comments must be separated") {
+        "a `#` begins a remark only behind a space: add one, or put a text with `#` in quotes"
     } else if has("block sequence entries are not allowed") {
         "a list item (`- `) cannot begin here: put it on a line of its own below the key"
     } else if has("misplaced bracket") {

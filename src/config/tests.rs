@@ -161,6 +161,7 @@ fn cases_are_named_for_what_is_wrong_and_there_are_many() {
             assert_eq!(says_good, begins, "{}", file.display());
         }
     }
+    assert!(broken.len() >= 60 && good.len() >= 5, "{} broken, {} good", broken.len(), good.len());
 }
 
 #[test]
@@ -169,38 +170,107 @@ fn a_file_that_is_not_there_is_named() {
     assert!(problems.to_string().starts_with("nowhere/switchbell.yaml: cannot be read:"), "{problems}");
 }
 
+/// What is said of an operator's file of these bytes.
+fn said_of(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("switchbell.yaml");
+    std::fs::write(&file, bytes).unwrap();
+    load(&file, &|_| None).unwrap_err().to_string().replace(&format!("{}/", folder.path().display()), "")
+}
+
+#[test]
+fn a_file_that_is_no_text_or_too_large_says_so() {
+    for (bytes, expected) in [
+        (b"a: 1\nb: \xe4\n".to_vec(), "switchbell.yaml: line 2 is not UTF-8: save the file as UTF-8\n"),
+        (b"\xff\xfea\0".to_vec(), "switchbell.yaml: this is UTF-16: save it as UTF-8\n"),
+        (vec![b'#'; (1 << 20) + 1], "switchbell.yaml: larger than 1048576 bytes, the most a file may have\n"),
+        (vec![b'#'; 1 << 20], "switchbell.yaml: this file says nothing: write at least one key\n"),
+    ] {
+        assert_eq!(said_of(&bytes), expected);
+    }
+}
+
+#[test]
+fn a_value_may_be_as_long_as_a_header_and_its_line_end_is_not_part_of_it() {
+    let load_secret = |length: usize, end: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["workspaces", "plugins"] {
+            std::fs::create_dir(folder.path().join(path)).unwrap();
+        }
+        let file = folder.path().join("switchbell.yaml");
+        std::fs::write(folder.path().join("key"), "k".repeat(length) + end).unwrap();
+        std::fs::write(&file, "secrets: { key: { file: key, in: connector, hosts: [a.example] } }\n").unwrap();
+        let loaded = load(&file, &|_| None);
+        loaded.map(|loaded| loaded.config.secrets.into_values().next().unwrap().value.len()).ok()
+    };
+    assert_eq!(load_secret(16, "\n"), Some(16));
+    assert_eq!(load_secret(15, "\n"), None);
+    assert_eq!(load_secret(8 << 10, "\r\n"), Some(8 << 10));
+    assert_eq!(load_secret((8 << 10) + 1, ""), None);
+    assert_eq!(load_secret(20, "\n\n"), None);
+}
+
 #[test]
 fn defaults_in_files_are_the_defaults_of_the_types() {
-    let case = Case::parse("=== switchbell.yaml\npoll: {}\nplugins: { limits: {} }\n=== expected\n");
-    let folder = tempfile::tempdir().unwrap();
-    for (path, content) in &case.files {
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-    }
-    std::fs::write(
-        folder.path().join("workspaces/acme.yaml"),
-        "connectors: { a: { url: 'https://a.example/', ceiling: info } }\n",
-    )
-    .unwrap();
-    let loaded = load(&folder.path().join("switchbell.yaml"), &|_| None).unwrap();
-    let connector = loaded.config.workspaces.values().next().unwrap().connectors.values().next().unwrap();
-    assert_eq!(connector.poll, Poll::default());
-    assert_eq!(loaded.config.plugins.limits, Limits::default());
+    let case = Case::parse(
+        "=== switchbell.yaml\npoll: {}\nplugins: { limits: {} }\n=== workspaces/acme.yaml\n\
+         connectors: { a: { url: 'https://a.example/' } }\n",
+    );
+    let said = case.run();
+    assert!(said.contains(&format!("{:?}", Poll::default())), "{said}");
+    assert!(said.contains(&format!("{:?}", Limits::default())), "{said}");
 }
 
 #[test]
 fn hostile_files_end_in_a_report_of_bounded_size() {
-    let deep = "[".repeat(200_000);
-    let aliases = "a: *\n".repeat(100_000);
     let keys: String = (0..60_000).map(|number| format!("k{number}: 1\n")).collect();
-    let nested = format!("{}x", "{a: ".repeat(200));
-    for text in [deep, aliases, keys, nested, "x".repeat(1 << 20), "x".repeat((1 << 20) + 1)] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("switchbell.yaml");
-        std::fs::write(&file, &text).unwrap();
-        let problems = load(&file, &|_| None).unwrap_err();
-        assert!(problems.mistakes.len() <= source::PROBLEMS_MAX + 60, "{}", problems.mistakes.len());
-        assert!(problems.to_string().len() < 1 << 20);
+    for text in [
+        "[".repeat(200_000),
+        "{a: ".repeat(200),
+        "a: *\n".repeat(100_000),
+        "\ta: 1\n".repeat(100_000),
+        "a: &a [*a, *a]\n".repeat(1_000),
+        keys,
+        "x".repeat(1 << 20),
+    ] {
+        let said = said_of(text.as_bytes());
+        let mistakes = said.lines().filter(|line| line.starts_with("switchbell.yaml")).count();
+        assert!((1..=source::PROBLEMS_MAX + 1).contains(&mistakes), "{mistakes}");
+        assert!(said.len() < 1 << 19, "{}", said.len());
+    }
+}
+
+#[test]
+fn a_workspace_full_of_patterns_is_still_judged() {
+    let connectors: String = (0..100).map(|n| format!("  c{n}: {{ url: 'https://a.example/' }}\n")).collect();
+    let sources: String = (0..50).map(|n| format!("\"*{n}?\",")).collect();
+    let route = |n| {
+        format!("  - {{ name: r{n}, owner: a, when: {{ source: [{sources}] }}, deliver: [{{ plugin: slack }}] }}\n")
+    };
+    let routes: String = (0..200).map(route).collect();
+    let case = format!("=== workspaces/acme.yaml\nmembers: {{ a: admin }}\nconnectors:\n{connectors}routes:\n{routes}");
+    assert!(Case::parse(&case).run().lines().any(|line| line == "good"));
+}
+
+#[test]
+fn a_mangled_file_is_judged_without_a_panic() {
+    let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/good-everything.txt")).unwrap());
+    let mut random = fastrand::Rng::with_seed(11);
+    let pieces =
+        ["*", "&a ", "- ", ": ", "\n", "\t", "{", "]", "\"", "'", "#", "| ", "${", "é", "? ", "!x ", "---\n", "0"];
+    for _ in 0..400 {
+        let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };
+        for (_, text) in case.files.iter_mut().filter(|(path, _)| path.ends_with(".yaml")) {
+            for _ in 0..random.usize(1..4) {
+                let ends: Vec<usize> = text.char_indices().map(|(index, _)| index).collect();
+                let at = ends[random.usize(..ends.len())];
+                if random.bool() {
+                    text.insert_str(at, pieces[random.usize(..pieces.len())]);
+                } else {
+                    text.remove(at);
+                }
+            }
+        }
+        assert!(!case.run().is_empty());
     }
 }

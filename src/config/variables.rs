@@ -60,12 +60,14 @@ fn walk(node: &mut Node, report: &mut Report, visit: &mut impl FnMut(&At, &mut S
         }
         Kind::List(items) => items.iter_mut().for_each(|item| walk(item, report, visit)),
         Kind::Mapping(entries) => {
-            for entry in entries {
-                if entry.key.contains("${") {
+            entries.retain_mut(|entry| {
+                let is_variable = entry.key.contains("${");
+                if is_variable {
                     report.mistake(&entry.key_at, "`${` is not read in keys: write the key itself");
                 }
                 walk(&mut entry.value, report, visit);
-            }
+                !is_variable
+            });
         }
         Kind::Reported => {}
     }

@@ -18,6 +18,9 @@ use crate::notification::{Level, Name};
 /// The source of the host's own notices.
 pub(super) const HOST_SOURCE: &str = "switchbell";
 
+/// Most connectors of a workspace: each is polled on its own, and every source of a route is compared with each.
+const CONNECTORS_MAX: usize = 100;
+
 /// Longest description of an outbox, in characters: it is a remark for people.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
@@ -38,7 +41,12 @@ pub(super) fn check(
     report: &mut Report,
 ) -> BTreeMap<Name, Known> {
     let mut connectors = BTreeMap::new();
-    for entry in raw.map_or_else(Vec::new, |map| map.value.0) {
+    if let Some(map) = &raw
+        && map.0.len() > CONNECTORS_MAX
+    {
+        report.mistake(&map.at, format!("{} connectors: a workspace has at most {CONNECTORS_MAX}", map.0.len()));
+    }
+    for entry in raw.map_or_else(Vec::new, |map| map.value.0).into_iter().take(CONNECTORS_MAX) {
         if entry.name.as_str() == HOST_SOURCE {
             let message = "`switchbell` is the source of Switchbell's own notices: give the connector another name";
             report.mistake(&entry.at, message);
@@ -74,13 +82,14 @@ fn connector(
             report.mistake(&command.at, "both `command` and `url`: a connector has one of them");
             None
         }
-        (None, None) => {
+        (None, None) if !raw.given.has("command") && !raw.given.has("url") => {
             report.mistake(
                 &at,
                 "a connector needs `command` (a program that the operator declares) or `url` (an endpoint)",
             );
             None
         }
+        (None, None) => None,
     };
     let outbox = raw.notifications.and_then(|outbox| outbox_uri(outbox.value, report));
     Some(Connector { name: name.clone(), transport: transport?, outbox, ceiling: raw.ceiling?.value, poll: poll? })
@@ -97,14 +106,13 @@ fn outbox_uri(raw: RawOutbox, report: &mut Report) -> Option<String> {
 
 fn stdio(command: &Placed<Name>, workspace: &Name, server: &Server, report: &mut Report) -> Option<Transport> {
     let Some(known) = server.commands.get(&command.value) else {
-        let usable = server.commands.iter().filter(|(_, known)| known.workspaces.contains(workspace));
+        let usable = server.commands.iter().filter(|(_, known)| known.is_granted_to(workspace));
         let hint =
             suggest::hint(command.as_str(), usable.map(|(name, _)| name.as_str()), &format!("{workspace} may use"));
         report.mistake(&command.at, format!("the operator declares no command {:?}{hint}", command.as_str()));
         return None;
     };
-    // A command without a program was reported where it is declared.
-    if !known.run.is_empty() && !known.workspaces.contains(workspace) {
+    if !known.is_granted_to(workspace) {
         let name = &command.value;
         let message = format!(
             "the command {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \
@@ -178,7 +186,7 @@ fn unreachable(url: &Url, listens_on_loopback: bool) -> Option<&'static str> {
 
 /// The operator's settings with the connector's own over them.
 fn own_poll(own: Placed<RawOwnPoll>, server: &Poll, report: &mut Report) -> Option<Poll> {
-    let RawOwnPoll { base, floor, ceiling } = own.value;
+    let RawOwnPoll { base, floor, ceiling, given: _ } = own.value;
     let bounds = (server.floor, server.ceiling);
     let given = [("floor", &floor), ("base", &base), ("ceiling", &ceiling)];
     let mut is_good = true;

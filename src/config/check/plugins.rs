@@ -90,7 +90,7 @@ fn checked_grants(
 }
 
 fn checked_limits(raw: Placed<RawLimits>, report: &mut Report) -> Limits {
-    let RawLimits { memory, step_cpu, steps, attempt_time } = raw.value;
+    let RawLimits { memory, step_cpu, steps, attempt_time, given: _ } = raw.value;
     within(step_cpu.as_ref(), Duration::from_millis(1), Duration::from_secs(10), report);
     within(attempt_time.as_ref(), Duration::from_secs(1), Duration::from_secs(30 * 86_400), report);
     if let Some(memory) = &memory

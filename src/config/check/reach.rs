@@ -9,30 +9,24 @@ use super::super::suggest;
 use super::super::values::TextPattern;
 use super::connector::{HOST_SOURCE, Known};
 use crate::notification::{Level, Name};
-use crate::route::{Facts, Matcher, Router};
+use crate::route::{Decision, Facts, Matcher, Router};
 
 /// Checks every route's sources against the connectors.
 pub(super) fn check(routes: &[Placed<RawRoute>], connectors: &BTreeMap<Name, Known>, report: &mut Report) {
     let mut sources: Vec<(Name, Option<Level>)> =
         connectors.iter().map(|(name, known)| (name.clone(), known.ceiling)).collect();
     sources.extend(HOST_SOURCE.parse().ok().map(|name| (name, Some(Level::Urgent))));
-    let patterns: Vec<&Placed<TextPattern>> = routes.iter().flat_map(patterns).collect();
-    let Some(reached) = reached(&patterns, &sources) else { return };
-    let mut reached = reached.into_iter();
     for route in routes {
-        let own: Vec<_> = patterns_of(route).iter().zip(reached.by_ref()).collect();
-        for (pattern, hits) in &own {
-            if hits.is_empty() {
+        let mut hits = Vec::new();
+        for pattern in patterns_of(route) {
+            let reached = reached(pattern, &sources);
+            if reached.is_empty() {
                 report_unknown(pattern, &sources, report);
             }
+            hits.extend(reached);
         }
-        let hits: Vec<usize> = own.iter().flat_map(|(_, hits)| hits.iter().copied()).collect();
         check_level(route, &hits, &sources, report);
     }
-}
-
-fn patterns(route: &Placed<RawRoute>) -> impl Iterator<Item = &Placed<TextPattern>> {
-    patterns_of(route).iter()
 }
 
 fn patterns_of(route: &Placed<RawRoute>) -> &[Placed<TextPattern>] {
@@ -40,26 +34,24 @@ fn patterns_of(route: &Placed<RawRoute>) -> &[Placed<TextPattern>] {
     source.map_or(&[], |source| source.0.as_slice())
 }
 
-/// The indexes of the sources that each pattern matches, through the code that decides on deliveries.
-fn reached(patterns: &[&Placed<TextPattern>], sources: &[(Name, Option<Level>)]) -> Option<Vec<Vec<usize>>> {
-    let matcher = |pattern: &&Placed<TextPattern>| Matcher { source: vec![pattern.0.clone()], ..Matcher::default() };
-    let router = Router::new(patterns.iter().map(matcher).collect()).ok()?;
-    let mut reached = vec![Vec::new(); patterns.len()];
-    for (index, (source, _)) in sources.iter().enumerate() {
+/// The indexes of the sources that a pattern matches, by the code that decides on deliveries.
+fn reached(pattern: &TextPattern, sources: &[(Name, Option<Level>)]) -> Vec<usize> {
+    let matcher = Matcher { source: vec![pattern.0.clone()], ..Matcher::default() };
+    let Ok(router) = Router::new(vec![matcher]) else { return Vec::new() };
+    let is_hit = |source: &Name| {
         let facts = Facts { source, name: "", effective_level: Level::Urgent, subject: None };
-        for decision in router.select(&facts).into_iter().filter(|decision| decision.matches()) {
-            if let Some(hits) = reached.get_mut(decision.route) {
-                hits.push(index);
-            }
-        }
-    }
-    Some(reached)
+        router.select(&facts).iter().all(Decision::matches)
+    };
+    let hits = sources.iter().enumerate().filter(|(_, (source, _))| is_hit(source));
+    hits.map(|(index, _)| index).collect()
 }
 
 fn report_unknown(pattern: &Placed<TextPattern>, sources: &[(Name, Option<Level>)], report: &mut Report) {
     let names = sources.iter().map(|(name, _)| name.as_str());
     let quoted = super::super::scalar::quote(&pattern.0);
     if pattern.is_literal() {
+        // What will not be kept needs no search for what was meant.
+        let names = names.filter(|_| !report.is_full());
         let hint = suggest::hint(&pattern.0, names, "connectors");
         report.mistake(&pattern.at, format!("unknown connector {quoted}{hint}"));
     } else {

@@ -8,7 +8,7 @@ use url::Url;
 use super::super::load::{Folder, read_bytes};
 use super::super::node::At;
 use super::super::raw::RawSecret;
-use super::super::read::{Map, Named, Placed};
+use super::super::read::{Map, Named, NonEmpty, Placed};
 use super::super::source::Report;
 use super::super::values::Host;
 use super::super::variables::Lookup;
@@ -80,14 +80,14 @@ fn rule(
     let raw = raw.value;
     let is_weak = raw.weak.is_some_and(|weak| weak.value);
     let place = raw.place.map(|place| place.value.0);
-    let hosts = checked_hosts(&at, raw.hosts, place.as_ref(), report);
+    let hosts = checked_hosts(&at, raw.hosts, raw.given.has("hosts"), place.as_ref(), report);
     let source = match (raw.env, raw.file) {
         (Some(env), None) => Some((env.at, from_environment(&env.value.0, lookup))),
         (None, Some(file)) => {
             let value = path_of(&file.at, &file.value.0, report).map(|path| from_file(&folder.shown.join(path)));
             value.map(|value| (file.at, value))
         }
-        (None, None) => {
+        (None, None) if !raw.given.has("env") && !raw.given.has("file") => {
             report.mistake(
                 &at,
                 "a secret needs `env` (an environment variable) or `file` (a file) to take its value from",
@@ -98,35 +98,34 @@ fn rule(
             report.mistake(&env.at, "both `env` and `file`: keep one");
             None
         }
+        (None, None) => None,
     };
     let value = source.and_then(|(at, value)| {
         let value = value.and_then(|value| fitting(value, is_weak, place.as_ref(), &hosts));
         value.map_err(|message| report.mistake(&at, message)).ok()
     });
-    Rule { place, hosts, workspaces: Some(mentioned(raw.workspaces, mentions)), value: Value(value) }
+    let is_broken = raw.workspaces.is_none() && raw.given.has("workspaces");
+    let workspaces = mentioned(raw.workspaces, mentions);
+    Rule { place, hosts, workspaces: (!is_broken).then_some(workspaces), value: Value(value) }
 }
 
 fn checked_hosts(
     at: &At,
-    raw: Option<Placed<Vec<Placed<Host>>>>,
+    raw: Option<Placed<NonEmpty<Host>>>,
+    is_given: bool,
     place: Option<&SecretPlace>,
     report: &mut Report,
 ) -> Vec<HostPattern> {
-    if let Some(list) = &raw
-        && list.is_empty()
-    {
-        report.mistake(&list.at, "an empty list would let it be sent nowhere: name hosts, or leave the key out");
-    }
-    match (&raw, place) {
-        (None, Some(SecretPlace::Header { .. })) => {
+    match (is_given, place) {
+        (false, Some(SecretPlace::Header { .. })) => {
             report.mistake(at, "`hosts` is missing: a secret in a header needs the hosts it may be sent to, as in `hosts: [api.example.com]`");
         }
-        (None, Some(SecretPlace::Connector)) => {
+        (false, Some(SecretPlace::Connector)) => {
             report.warning(at, "without `hosts`, a workspace that may use this secret can have it sent to any server: add `hosts: [HOST]`");
         }
         _ => {}
     }
-    raw.map_or_else(Vec::new, |list| list.value).into_iter().map(|host| host.value.0).collect()
+    raw.map_or_else(Vec::new, |list| list.value.0).into_iter().map(|host| host.value.0).collect()
 }
 
 fn from_environment(name: &str, lookup: &Lookup<'_>) -> Result<String, String> {
@@ -215,7 +214,8 @@ pub(super) fn granted<'a>(
 ) -> Option<(&'a Name, &'a Rule)> {
     let allowed = |rule: &Rule| rule.workspaces.as_ref().is_none_or(|names| names.contains(workspace));
     let Some((name, rule)) = rules.get_key_value(name) else {
-        let usable = rules.iter().filter(|(_, rule)| allowed(rule)).map(|(name, _)| name.as_str());
+        let fits = |rule: &Rule| (rule.place == Some(SecretPlace::Connector)) == (way == Use::Connector);
+        let usable = rules.iter().filter(|(_, rule)| allowed(rule) && fits(rule)).map(|(name, _)| name.as_str());
         let hint = suggest::hint(name, usable, &format!("{workspace} may use"));
         report.mistake(at, format!("the operator declares no secret of this name{hint}"));
         return None;

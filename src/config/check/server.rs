@@ -47,8 +47,8 @@ pub(in crate::config) struct Command {
     pub env: BTreeMap<String, String>,
     /// The folder it is started in.
     pub directory: PathBuf,
-    /// Who may use it.
-    pub workspaces: Vec<Name>,
+    /// Who may use it; none when that is unusable and was reported.
+    pub workspaces: Option<Vec<Name>>,
 }
 
 /// Checks the operator's file. What is wrong is reported and left out, so that the rest can be checked.
@@ -85,7 +85,7 @@ pub(super) fn path_of(at: &super::super::node::At, text: &str, report: &mut Repo
 }
 
 fn poll(raw: Placed<RawPoll>, report: &mut Report) -> Poll {
-    let RawPoll { base, floor, ceiling, max_events, chained_reads, max_age } = raw.value;
+    let RawPoll { base, floor, ceiling, max_events, chained_reads, max_age, given: _ } = raw.value;
     within(floor.as_ref(), POLL_FLOOR_MIN, POLL_CEILING_MAX, report);
     within(ceiling.as_ref(), POLL_FLOOR_MIN, POLL_CEILING_MAX, report);
     within(max_age.as_ref(), Duration::from_secs(60), POLL_AGE_MAX, report);
@@ -142,8 +142,13 @@ fn commands(
 }
 
 impl Command {
+    /// Whether a workspace may use it.
+    pub(super) fn is_granted_to(&self, workspace: &Name) -> bool {
+        self.workspaces.as_ref().is_none_or(|names| names.contains(workspace))
+    }
+
     fn unusable(folder: &Folder) -> Self {
-        Self { run: Vec::new(), env: BTreeMap::new(), directory: folder.absolute.clone(), workspaces: Vec::new() }
+        Self { run: Vec::new(), env: BTreeMap::new(), directory: folder.absolute.clone(), workspaces: None }
     }
 }
 
@@ -169,7 +174,9 @@ fn command(raw: Placed<RawCommand>, folder: &Folder, mentions: &mut Vec<Placed<N
         }
         command.env.insert(name.0, value.value.0);
     }
-    command.workspaces = mentioned(raw.value.workspaces, mentions);
+    if raw.value.workspaces.is_some() || !raw.value.given.has("workspaces") {
+        command.workspaces = Some(mentioned(raw.value.workspaces, mentions));
+    }
     command
 }
 

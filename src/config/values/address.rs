@@ -94,14 +94,21 @@ impl FromText for Host {
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         let has_port = !text.starts_with('[') && text.contains(':') && !text.contains("//");
         if has_port && text.parse::<IpAddr>().is_err() {
-            return Err(format!("{quoted}: a secret's host has no port: remove the `:` and what follows"));
+            return Err(about(text, quoted) + "a secret's host has no port: remove the `:` and what follows");
         }
-        parse_host(text).map(Self).map_err(|why| format!("{quoted}: {why}"))
+        parse_host(text).map(Self).map_err(|why| about(text, quoted) + &why)
     }
 }
 
+/// The beginning of a message about a host: the text, unless it may hold a credential.
+pub(super) fn about(text: &str, quoted: &str) -> String {
+    let bare = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let bare = bare.strip_suffix('/').unwrap_or(bare);
+    if bare.contains(['/', '?', '#', '@']) { String::new() } else { format!("{quoted}: ") }
+}
+
 /// Reads `host`, `*.suffix`, an IPv4 literal, or an IPv6 literal in brackets. Names become ASCII in lower case.
-pub(in crate::config) fn parse_host(text: &str) -> Result<HostPattern, String> {
+pub(super) fn parse_host(text: &str) -> Result<HostPattern, String> {
     let objection = if text.is_empty() {
         "a host is missing"
     } else if text.contains("://") {
@@ -130,7 +137,7 @@ pub(in crate::config) fn parse_host(text: &str) -> Result<HostPattern, String> {
 
 fn pattern(text: &str) -> Result<HostPattern, String> {
     let (is_suffix, name) = text.strip_prefix("*.").map_or((false, text), |name| (true, name));
-    let host = UrlHost::parse(name).map_err(|error| format!("this is no host name ({error})"))?;
+    let host = UrlHost::parse(name).map_err(|_| "this is no host name".to_owned())?;
     match host {
         UrlHost::Domain(name) if is_suffix => Ok(HostPattern::Suffix(format!(".{name}"))),
         UrlHost::Domain(name) => Ok(HostPattern::Exact(name)),

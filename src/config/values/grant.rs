@@ -5,7 +5,7 @@ use super::super::raw::RawHttpGrant;
 use super::super::read::{FromText, Placed, Read, placed};
 use super::super::source::Report;
 use super::super::{HostPattern, HttpGrant};
-use super::parse_host;
+use super::address::{about, parse_host};
 use crate::notification::Name;
 
 /// `host`, `host:port`, `*.suffix`, `http://…`, or a mapping with `host`, `private` and `workspaces`.
@@ -34,17 +34,8 @@ impl Read for HttpEntry {
             return Some(Self::new(origin.value, false, Vec::new()));
         }
         let raw = RawHttpGrant::read(node, report)?;
-        if let Some(list) = &raw.workspaces
-            && list.is_empty()
-        {
-            report.mistake(
-                &list.at,
-                "an empty list would let no workspace use it: name workspaces, or leave the key out for all",
-            );
-            return None;
-        }
         let is_private = raw.private.is_some_and(|private| private.value);
-        let workspaces = raw.workspaces.map_or_else(Vec::new, |list| list.value);
+        let workspaces = raw.workspaces.map_or_else(Vec::new, |list| list.value.0);
         Some(Self::new(raw.host?.value, is_private, workspaces))
     }
 }
@@ -62,7 +53,7 @@ impl FromText for Origin {
     const SEES_NUMBERS: bool = true;
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        origin(text).map_err(|why| format!("{quoted}: {why}"))
+        origin(text).map_err(|why| about(text, quoted) + &why)
     }
 }
 

@@ -7,7 +7,7 @@ mod settings;
 mod time;
 mod words;
 
-pub(super) use address::{ConnectorUrl, Host, Listen, Store, parse_host};
+pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use grant::{HttpEntry, Origin};
 pub(super) use outbox::OutboxUri;
 pub(super) use settings::Settings;

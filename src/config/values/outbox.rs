@@ -16,7 +16,9 @@ impl FromText for OutboxUri {
     const WANTED: &'static str = "the URI of an outbox such as `acme://notifications`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        objection(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(format!("{quoted}: {why}")))
+        // A query, or a name before the host, may be a credential.
+        let about = if text.contains(['?', '@']) { String::new() } else { format!("{quoted}: ") };
+        objection(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about + &why))
     }
 }
 
