@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use crate::notification::{Event, Level, Name, Notification};
-use delivery::{Outcome, State};
+use delivery::{Next, Outcome, State};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]
@@ -100,6 +100,15 @@ pub struct Claim {
     pub notification: Notification,
 }
 
+/// What [`Inbox::claim`] handed out.
+#[derive(Clone, Debug, Default)]
+pub struct Claimed {
+    /// Longest due first.
+    pub claims: Vec<Claim>,
+    /// When the next delivery comes due that was not handed out, if one waits.
+    pub next_due: Option<Timestamp>,
+}
+
 /// How an attempt went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -126,12 +135,10 @@ pub struct Attempt {
 pub struct Finished {
     /// Of which delivery.
     pub id: DeliveryId,
-    /// The attempt; none when it was interrupted before any effect and its number is given back.
-    pub attempt: Option<Attempt>,
-    /// The state it leaves the delivery in.
-    pub state: State,
-    /// When the next attempt comes due, for states that wait for one.
-    pub next_at: Option<Timestamp>,
+    /// How it went; the number of an attempt that was interrupted is given back.
+    pub attempt: Attempt,
+    /// Where it leaves the delivery.
+    pub next: Next,
 }
 
 /// A delivery as readers see it.
@@ -213,10 +220,7 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Option<Position>, InboxError>>;
 
     /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
-    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Vec<Claim>, InboxError>>;
-
-    /// When the next delivery comes due, if any waits.
-    fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>, InboxError>>;
+    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>>;
 
     /// Records the end of an attempt.
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>>;

@@ -1,1 +1,212 @@
-//! The store for one machine: SQLite.
+//! The store for one machine: a SQLite database in WAL mode with one writer.
+//!
+//! One thread owns the writing connection. It takes what is asked for, runs each request in a savepoint of one
+//! transaction, commits with `synchronous=FULL`, and answers only then: what waited while the last commit ran shares
+//! the next one. Reading has connections of its own, in this process and in others.
+
+mod errors;
+mod lock;
+mod read;
+mod schema;
+mod write;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use jiff::Timestamp;
+use rusqlite::{Connection, OpenFlags};
+
+use super::intake::chunks;
+use super::{Accepted, Claimed, DeliveryView, Finished, Inbox, InboxError, Intake, Name, Notification, Page, Position};
+use errors::unavailable;
+use lock::Lock;
+use write::Store;
+use writer::Writer;
+
+/// How long a statement waits for another process that reads or checkpoints.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Reading connections kept open when idle; more are opened under load and closed again.
+const IDLE_READERS_MAX: usize = 4;
+
+/// A SQLite store.
+#[derive(Debug)]
+pub struct SqliteInbox {
+    path: PathBuf,
+    store: Store,
+    readers: Arc<Mutex<Vec<Connection>>>,
+    writer: Option<Writer>,
+    /// Held as long as the store may be written.
+    _lock: Option<Lock>,
+}
+
+impl SqliteInbox {
+    /// Opens the store for reading and writing, makes it if there is none, and takes back what an earlier process left
+    /// in flight: it may or may not have happened, so it is due again with the outcome `unknown`.
+    ///
+    /// # Errors
+    /// [`InboxError::InUse`] when another process has it open for writing, [`InboxError::Open`] when it cannot be
+    /// opened.
+    pub fn open(path: &Path, now: Timestamp) -> Result<Self, InboxError> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| errors::open(path, error))?;
+        }
+        let lock = Lock::take(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = connect(path, flags).and_then(|mut connection| {
+            prepare_to_write(&mut connection)?;
+            let store = write::begin_epoch(&mut connection, now)?;
+            Ok((connection, store))
+        });
+        let (connection, store) = opened.map_err(|error| errors::open(path, error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            store,
+            readers: Arc::default(),
+            writer: Some(Writer::start(connection).map_err(|error| errors::open(path, error))?),
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens the store for reading only, beside a process that may be writing.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn open_to_read(path: &Path) -> Result<Self, InboxError> {
+        if !path.exists() {
+            let message = "there is none yet: start `switchbell serve`, which makes it";
+            return Err(errors::open(path, message));
+        }
+        let opened = connect_reader(path).and_then(|connection| {
+            schema::require_current(&connection)?;
+            let store = write::current_epoch(&connection)?;
+            Ok((connection, store))
+        });
+        let (connection, store) = opened.map_err(|error| errors::open(path, error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            store,
+            readers: Arc::new(Mutex::new(vec![connection])),
+            writer: None,
+            _lock: None,
+        })
+    }
+
+    async fn write<T, F>(&self, work: F) -> Result<T, InboxError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, InboxError> + Send + 'static,
+    {
+        match &self.writer {
+            Some(writer) => writer.run(work).await,
+            None => Err(InboxError::Unavailable("the store is open for reading only".to_owned())),
+        }
+    }
+
+    async fn read<T, F>(&self, work: F) -> Result<T, InboxError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, InboxError> + Send + 'static,
+    {
+        let readers = Arc::clone(&self.readers);
+        let path = self.path.clone();
+        let run = move || {
+            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = idle.map_or_else(|| connect_reader(&path), Ok)?;
+            let answer = work(&connection);
+            let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < IDLE_READERS_MAX {
+                idle.push(connection);
+            }
+            answer
+        };
+        match tokio::task::spawn_blocking(run).await {
+            Ok(answer) => answer,
+            Err(stopped) => Err(InboxError::Unavailable(format!("reading the store was cut off: {stopped}"))),
+        }
+    }
+}
+
+impl Inbox for SqliteInbox {
+    fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>> {
+        async move {
+            let mut accepted = Accepted::default();
+            for chunk in chunks(intake) {
+                let part = self.write(move |connection| write::accept(connection, &chunk)).await?;
+                accepted.seqs.extend(part.seqs);
+            }
+            Ok(accepted)
+        }
+        .boxed()
+    }
+
+    fn position<'a>(
+        &'a self,
+        workspace: &'a Name,
+        source: &'a Name,
+    ) -> BoxFuture<'a, Result<Option<Position>, InboxError>> {
+        let (workspace, source) = (workspace.clone(), source.clone());
+        self.read(move |connection| read::position(connection, &workspace, &source)).boxed()
+    }
+
+    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
+        let store = self.store.clone();
+        self.write(move |connection| write::claim(connection, &store, now, most)).boxed()
+    }
+
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
+        let store = self.store.clone();
+        self.write(move |connection| write::finish(connection, &store, &finished)).boxed()
+    }
+
+    fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
+        self.read(move |connection| read::notifications(connection, &page)).boxed()
+    }
+
+    fn notification<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::notification(connection, &workspace, seq)).boxed()
+    }
+
+    fn deliveries(&self, page: Page, seq: Option<u64>) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
+        let store = self.store.clone();
+        self.read(move |connection| read::deliveries(connection, &store, &page, seq)).boxed()
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
+    let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(unavailable)?;
+    Ok(connection)
+}
+
+/// Read-only by `query_only` rather than by the open flags, because reading a WAL may have to make its index.
+fn connect_reader(path: &Path) -> Result<Connection, InboxError> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
+    Ok(connection)
+}
+
+fn prepare_to_write(connection: &mut Connection) -> Result<(), InboxError> {
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(unavailable)?;
+    if mode != "wal" {
+        let message =
+            format!("the file system does not allow a write-ahead log (journal mode is {mode}): use a local disk");
+        return Err(InboxError::Open(message));
+    }
+    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(unavailable)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    schema::migrate(connection)
+}
+
+#[cfg(test)]
+mod tests;

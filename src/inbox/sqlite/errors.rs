@@ -1,0 +1,27 @@
+//! SQLite's refusals, in words that say what to do.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use super::InboxError;
+
+/// A read or write that was refused.
+pub(super) fn unavailable(error: rusqlite::Error) -> InboxError {
+    let remedy = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing was lost, and it will be tried again",
+        Some(ErrorCode::ReadOnly) => "the disk or the file is read-only: make it writable",
+        Some(ErrorCode::SystemIoFailure) => "the disk refused: look at the system's log",
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the file is no SQLite database, or damaged: restore it from a backup"
+        }
+        Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => "it cannot be opened: check path and permissions",
+        _ => "the store refused",
+    };
+    InboxError::Unavailable(format!("{remedy} ({error})"))
+}
+
+/// The same while opening, which names the file.
+pub(super) fn open(path: &Path, error: impl std::fmt::Display) -> InboxError {
+    InboxError::Open(format!("store {}: {error}", path.display()))
+}

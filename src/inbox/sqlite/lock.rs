@@ -1,0 +1,51 @@
+//! One process writes at a time: an advisory lock on a file beside the database, let go by the system when the process
+//! ends in whatever way.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::{InboxError, errors};
+
+/// The lock; dropping it lets go.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of this database.
+    ///
+    /// # Errors
+    /// [`InboxError::InUse`] when another process has it.
+    pub(super) fn take(database: &Path) -> Result<Self, InboxError> {
+        let path = lock_path(database);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|error| errors::open(database, error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_use(database, &mut file)),
+            Err(TryLockError::Error(error)) => return Err(errors::open(database, error)),
+        }
+        // The number only makes the other's message better; the lock itself is what counts.
+        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Self { _file: file })
+    }
+}
+
+fn lock_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(".lock");
+    path.into()
+}
+
+fn in_use(database: &Path, file: &mut File) -> InboxError {
+    let mut holder = String::new();
+    let known = file.take(20).read_to_string(&mut holder).is_ok() && !holder.is_empty();
+    let by = if known { format!("process {holder}") } else { "another process".to_owned() };
+    let message = format!(
+        "store {} is in use by {by}: stop it first, or name another file under `store:` (reading commands work beside it)",
+        database.display()
+    );
+    InboxError::InUse(message)
+}

@@ -1,0 +1,233 @@
+//! The statements that read, and how rows become values.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::errors::unavailable;
+use super::write::{Store, prepare};
+use super::{DeliveryView, InboxError, Name, Notification, Page, Position};
+use crate::inbox::delivery::{Outcome, State};
+use crate::inbox::{Attempt, DeliveryId};
+use crate::notification::{Event, Level};
+
+/// Bits of a notification's row id that hold its number in the workspace: a trillion of them.
+const SEQ_BITS: u32 = 40;
+
+/// Rows one listing may return: it bounds how long a reader holds the write-ahead log.
+pub(super) const LISTED_MAX: u32 = 1_000;
+
+const NOTIFICATION: &str = "w.name, n.id, s.name, n.received_at, n.effective_level, n.event_id, n.name, n.timestamp,
+                            n.level, n.subject, n.title, n.body, n.link, n.data";
+const NOTIFICATION_COLUMNS: usize = 14;
+
+/// A delivery that can be claimed.
+pub(super) struct Due {
+    pub(super) id: i64,
+    pub(super) state: State,
+    pub(super) route: Name,
+    pub(super) target: String,
+    pub(super) plugin: Name,
+    pub(super) attempts: u32,
+    pub(super) created_at: Timestamp,
+    pub(super) due_at: Timestamp,
+    pub(super) last_outcome: Option<Outcome>,
+    pub(super) notification: Notification,
+}
+
+/// The row id of a workspace's notification.
+pub(super) fn row_id(workspace: i64, seq: i64) -> i64 {
+    (workspace << SEQ_BITS) + seq
+}
+
+pub(super) fn moment(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX)
+}
+
+pub(super) fn level_number(level: Level) -> u8 {
+    match level {
+        Level::Info => 0,
+        Level::Attention => 1,
+        Level::Urgent => 2,
+    }
+}
+
+pub(super) fn unreadable(what: &str) -> InboxError {
+    InboxError::Unavailable(format!("the store holds a {what} that cannot be read: it was changed by something else"))
+}
+
+pub(super) fn position(
+    connection: &Connection,
+    workspace: &Name,
+    source: &Name,
+) -> Result<Option<Position>, InboxError> {
+    let sql = "SELECT s.cursor FROM source s JOIN workspace w ON w.id = s.workspace WHERE w.name = ?1 AND s.name = ?2";
+    let mut statement = prepare(connection, sql)?;
+    let found = statement.query_row([workspace.as_str(), source.as_str()], |row| row.get::<_, Option<String>>(0));
+    Ok(found.optional().map_err(unavailable)?.flatten().map(|cursor| Position { cursor }))
+}
+
+pub(super) fn due(connection: &Connection, now: i64, most: u32) -> Result<Vec<Due>, InboxError> {
+    let sql = format!(
+        "SELECT {NOTIFICATION}, d.id, d.state, d.route, d.target, d.plugin, d.attempts, d.created_at, d.due_at,
+                d.last_outcome
+         FROM delivery d JOIN notification n ON n.id = d.notification
+              JOIN source s ON s.id = n.source JOIN workspace w ON w.id = s.workspace
+         WHERE d.next_at <= ?1 ORDER BY d.next_at LIMIT ?2"
+    );
+    let mut statement = prepare(connection, &sql)?;
+    let rows = statement.query_map(params![now, most.min(LISTED_MAX)], due_row).map_err(unavailable)?;
+    rows.collect::<Result<_, _>>().map_err(unavailable)
+}
+
+fn due_row(row: &Row<'_>) -> rusqlite::Result<Due> {
+    let at = |offset: usize| NOTIFICATION_COLUMNS + offset;
+    Ok(Due {
+        id: row.get(at(0))?,
+        state: state(row, at(1))?,
+        route: name(row, at(2))?,
+        target: row.get(at(3))?,
+        plugin: name(row, at(4))?,
+        attempts: row.get(at(5))?,
+        created_at: moment(row.get(at(6))?),
+        due_at: moment(row.get(at(7))?),
+        last_outcome: row.get::<_, Option<String>>(at(8))?.and_then(|text| Outcome::parse(&text)),
+        notification: notification_row(row)?,
+    })
+}
+
+pub(super) fn notifications(connection: &Connection, page: &Page) -> Result<Vec<Notification>, InboxError> {
+    let Some((first, end)) = rows_of(connection, page)? else {
+        return Ok(Vec::new());
+    };
+    let sql = format!(
+        "SELECT {NOTIFICATION} FROM notification n JOIN source s ON s.id = n.source JOIN workspace w ON w.id = s.workspace
+         WHERE n.id >= ?1 AND n.id < ?2 ORDER BY n.id DESC LIMIT ?3"
+    );
+    let mut statement = prepare(connection, &sql)?;
+    let values = params![first, end, page.limit.min(LISTED_MAX)];
+    let rows = statement.query_map(values, notification_row).map_err(unavailable)?;
+    rows.collect::<Result<_, _>>().map_err(unavailable)
+}
+
+pub(super) fn notification(
+    connection: &Connection,
+    workspace: &Name,
+    seq: u64,
+) -> Result<Option<Notification>, InboxError> {
+    let page = Page { workspace: workspace.clone(), before: seq.checked_add(1), limit: 1 };
+    let newest = notifications(connection, &page)?.pop();
+    Ok(newest.filter(|notification| notification.seq == seq))
+}
+
+/// The run of row ids that a page may show; none when the workspace has no inbox yet.
+fn rows_of(connection: &Connection, page: &Page) -> Result<Option<(i64, i64)>, InboxError> {
+    let mut statement = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?;
+    let found: Option<i64> =
+        statement.query_row([page.workspace.as_str()], |row| row.get(0)).optional().map_err(unavailable)?;
+    let seq_end = 1_i64 << SEQ_BITS;
+    let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(seq_end).min(seq_end);
+    Ok(found.map(|workspace| (row_id(workspace, 0), row_id(workspace, before))))
+}
+
+pub(super) fn deliveries(
+    connection: &Connection,
+    store: &Store,
+    page: &Page,
+    seq: Option<u64>,
+) -> Result<Vec<DeliveryView>, InboxError> {
+    let shown = seq.map_or_else(|| page.clone(), |seq| Page { before: seq.checked_add(1), ..page.clone() });
+    let Some((mut first, end)) = rows_of(connection, &shown)? else {
+        return Ok(Vec::new());
+    };
+    if seq.is_some() {
+        first = end - 1;
+    }
+    let sql = "SELECT id, notification, route, target, plugin, state, due_at, next_at FROM delivery
+               WHERE notification >= ?1 AND notification < ?2 ORDER BY notification DESC, id DESC LIMIT ?3";
+    let mut statement = prepare(connection, sql)?;
+    let row = |row: &Row<'_>| {
+        Ok(DeliveryView {
+            id: DeliveryId { store: Arc::clone(&store.tag), number: row.get(0)? },
+            workspace: page.workspace.clone(),
+            route: name(row, 2)?,
+            target: row.get(3)?,
+            plugin: name(row, 4)?,
+            state: state(row, 5)?,
+            due_at: moment(row.get(6)?),
+            next_at: row.get::<_, Option<i64>>(7)?.map(moment),
+            attempts: Vec::new(),
+            seqs: vec![seq_of(row.get(1)?)],
+        })
+    };
+    let rows = statement.query_map(params![first, end, page.limit.min(LISTED_MAX)], row).map_err(unavailable)?;
+    let mut views: Vec<DeliveryView> = rows.collect::<Result<_, _>>().map_err(unavailable)?;
+    for view in &mut views {
+        view.attempts = attempts(connection, view.id.number)?;
+    }
+    Ok(views)
+}
+
+fn attempts(connection: &Connection, delivery: i64) -> Result<Vec<Attempt>, InboxError> {
+    let sql = "SELECT number, started_at, ended_at, outcome, reason, steps, plugin_version, plugin_digest
+               FROM attempt WHERE delivery = ?1 ORDER BY number";
+    let mut statement = prepare(connection, sql)?;
+    let row = |row: &Row<'_>| {
+        Ok(Attempt {
+            number: NonZeroU32::new(row.get(0)?).ok_or_else(|| wrong(0))?,
+            started_at: moment(row.get(1)?),
+            ended_at: moment(row.get(2)?),
+            outcome: Outcome::parse(&row.get::<_, String>(3)?).ok_or_else(|| wrong(3))?,
+            reason: row.get(4)?,
+            steps: row.get(5)?,
+            plugin_version: row.get(6)?,
+            plugin_digest: row.get(7)?,
+        })
+    };
+    let rows = statement.query_map([delivery], row).map_err(unavailable)?;
+    rows.collect::<Result<_, _>>().map_err(unavailable)
+}
+
+fn notification_row(row: &Row<'_>) -> rusqlite::Result<Notification> {
+    Ok(Notification {
+        workspace: name(row, 0)?,
+        seq: seq_of(row.get(1)?),
+        source: name(row, 2)?,
+        received_at: moment(row.get(3)?),
+        effective_level: level(row, 4)?,
+        event: Event {
+            event_id: row.get(5)?,
+            name: row.get(6)?,
+            timestamp: row.get::<_, String>(7)?.parse().map_err(|_| wrong(7))?,
+            level: level(row, 8)?,
+            subject: row.get(9)?,
+            title: row.get(10)?,
+            body: row.get(11)?,
+            link: row.get(12)?,
+            data: row.get(13)?,
+        },
+    })
+}
+
+fn seq_of(row_id: i64) -> u64 {
+    row_id.unsigned_abs() & ((1 << SEQ_BITS) - 1)
+}
+
+fn level(row: &Row<'_>, column: usize) -> rusqlite::Result<Level> {
+    let number: u8 = row.get(column)?;
+    Level::ALL.get(usize::from(number)).copied().ok_or_else(|| wrong(column))
+}
+
+fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
+    State::parse(&row.get::<_, String>(column)?).ok_or_else(|| wrong(column))
+}
+
+fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<Name> {
+    row.get::<_, String>(column)?.parse().map_err(|_| wrong(column))
+}
+
+fn wrong(column: usize) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnType(column, "a value this version knows".to_owned(), rusqlite::types::Type::Text)
+}

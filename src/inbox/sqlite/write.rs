@@ -1,0 +1,224 @@
+//! The statements that write. Each runs inside the writer's transaction.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::errors::unavailable;
+use super::read::{self, moment, unreadable};
+use super::{Accepted, Claimed, Finished, InboxError, Intake, Name};
+use crate::inbox::delivery::{Input, Outcome, Schedule, State, transition};
+use crate::inbox::{Claim, DeliveryId, Entry};
+
+/// The store's identity and which opening of it this is.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    pub(super) tag: Arc<str>,
+    pub(super) epoch: i64,
+}
+
+const INTERRUPTED: &str = "the server stopped during this attempt: it may or may not have happened";
+
+/// Begins a new epoch and takes back what earlier ones left in flight.
+pub(super) fn begin_epoch(connection: &mut Connection, now: Timestamp) -> Result<Store, InboxError> {
+    let transaction = connection.transaction().map_err(unavailable)?;
+    let tag = format!("{:08x}", fastrand::u32(..));
+    transaction
+        .execute(
+            "INSERT INTO store (only, tag, epoch) VALUES (1, ?1, 1) ON CONFLICT (only) DO UPDATE SET epoch = epoch + 1",
+            [tag],
+        )
+        .map_err(unavailable)?;
+    let store = current_epoch(&transaction)?;
+    let recorded = "INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, reason, steps)
+                    SELECT id, attempts, claimed_at, ?2, ?3, ?4, 0 FROM delivery WHERE epoch < ?1";
+    transaction
+        .execute(recorded, params![store.epoch, now.as_millisecond(), Outcome::Unknown.as_str(), INTERRUPTED])
+        .map_err(unavailable)?;
+    let moved = "UPDATE delivery SET state = ?2, next_at = ?3, last_outcome = ?4, epoch = NULL, claimed_at = NULL
+                 WHERE epoch < ?1";
+    transaction
+        .execute(moved, params![store.epoch, State::Retrying.as_str(), now.as_millisecond(), Outcome::Unknown.as_str()])
+        .map_err(unavailable)?;
+    transaction.commit().map_err(unavailable)?;
+    Ok(store)
+}
+
+pub(super) fn current_epoch(connection: &Connection) -> Result<Store, InboxError> {
+    let row = |row: &rusqlite::Row<'_>| Ok(Store { tag: row.get::<_, String>(0)?.into(), epoch: row.get(1)? });
+    connection.query_row("SELECT tag, epoch FROM store", [], row).map_err(unavailable)
+}
+
+pub(super) fn accept(connection: &Connection, intake: &Intake) -> Result<Accepted, InboxError> {
+    let (workspace, mut seq) = workspace(connection, &intake.workspace)?;
+    let before = seq;
+    let source = source(connection, workspace, &intake.source)?;
+    let received_at = intake.received_at.as_millisecond();
+    let mut seqs = Vec::with_capacity(intake.entries.len());
+    for entry in &intake.entries {
+        let new = insert_seen(connection, source, &entry.event.event_id, received_at)?;
+        if new {
+            seq += 1;
+            let id = read::row_id(workspace, seq);
+            insert_notification(connection, id, source, received_at, entry)?;
+            insert_deliveries(connection, id, received_at, entry)?;
+        }
+        seqs.push(if new { Some(seq.unsigned_abs()) } else { None });
+    }
+    if seq != before {
+        let mut update = prepare(connection, "UPDATE workspace SET last_seq = ?2 WHERE id = ?1")?;
+        update.execute([workspace, seq]).map_err(unavailable)?;
+    }
+    if let Some(cursor) = &intake.cursor {
+        let mut update = prepare(connection, "UPDATE source SET cursor = ?2 WHERE id = ?1")?;
+        update.execute(params![source, cursor]).map_err(unavailable)?;
+    }
+    Ok(Accepted { seqs })
+}
+
+fn workspace(connection: &Connection, name: &Name) -> Result<(i64, i64), InboxError> {
+    let mut insert = prepare(connection, "INSERT INTO workspace (name) VALUES (?1) ON CONFLICT (name) DO NOTHING")?;
+    let mut select = prepare(connection, "SELECT id, last_seq FROM workspace WHERE name = ?1")?;
+    let mut find = || select.query_row([name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    if let Some(found) = find().map_err(unavailable)? {
+        return Ok(found);
+    }
+    insert.execute([name.as_str()]).map_err(unavailable)?;
+    find().map_err(unavailable)?.ok_or_else(|| unreadable("workspace"))
+}
+
+fn source(connection: &Connection, workspace: i64, name: &Name) -> Result<i64, InboxError> {
+    let mut select = prepare(connection, "SELECT id FROM source WHERE workspace = ?1 AND name = ?2")?;
+    let mut find = || select.query_row(params![workspace, name.as_str()], |row| row.get(0)).optional();
+    if let Some(found) = find().map_err(unavailable)? {
+        return Ok(found);
+    }
+    let mut insert = prepare(connection, "INSERT INTO source (workspace, name) VALUES (?1, ?2)")?;
+    insert.execute(params![workspace, name.as_str()]).map_err(unavailable)?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Whether the source uses this id for the first time.
+fn insert_seen(connection: &Connection, source: i64, event_id: &str, received_at: i64) -> Result<bool, InboxError> {
+    let sql = "INSERT INTO seen (source, event_id, received_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    let rows = prepare(connection, sql)?.execute(params![source, event_id, received_at]).map_err(unavailable)?;
+    Ok(rows == 1)
+}
+
+fn insert_notification(
+    connection: &Connection,
+    id: i64,
+    source: i64,
+    received_at: i64,
+    entry: &Entry,
+) -> Result<(), InboxError> {
+    let sql = "INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level,
+                                         subject, title, body, link, data)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let event = &entry.event;
+    let values = params![
+        id,
+        source,
+        event.event_id,
+        event.name,
+        event.timestamp.to_string(),
+        received_at,
+        read::level_number(event.level),
+        read::level_number(entry.effective_level),
+        event.subject,
+        event.title,
+        event.body,
+        event.link,
+        event.data,
+    ];
+    prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+    Ok(())
+}
+
+fn insert_deliveries(connection: &Connection, notification: i64, now: i64, entry: &Entry) -> Result<(), InboxError> {
+    if entry.owed.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO delivery (notification, route, target, plugin, state, created_at, due_at, next_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)";
+    let mut insert = prepare(connection, sql)?;
+    for owed in &entry.owed {
+        let due_at = owed.due_at.as_millisecond();
+        let (route, plugin) = (owed.route.as_str(), owed.plugin.as_str());
+        let values = params![notification, route, owed.target, plugin, State::Pending.as_str(), now, due_at];
+        insert.execute(values).map_err(unavailable)?;
+    }
+    Ok(())
+}
+
+pub(super) fn claim(connection: &Connection, store: &Store, now: Timestamp, most: u32) -> Result<Claimed, InboxError> {
+    let mut claims = Vec::new();
+    for due in read::due(connection, now.as_millisecond(), most)? {
+        // A delivery with a due time is in a state that waits, and every such state can be claimed.
+        let next = transition(due.state, Input::Claimed, &Schedule::default(), now)
+            .map_err(|error| InboxError::Unavailable(error.to_string()))?;
+        let sql = "UPDATE delivery SET state = ?2, next_at = NULL, attempts = ?3, epoch = ?4, claimed_at = ?5
+                   WHERE id = ?1";
+        let values = params![due.id, next.state.as_str(), due.attempts + 1, store.epoch, now.as_millisecond()];
+        prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+        claims.push(Claim {
+            id: DeliveryId { store: Arc::clone(&store.tag), number: due.id },
+            route: due.route,
+            target: due.target,
+            plugin: due.plugin,
+            attempt: NonZeroU32::MIN.saturating_add(due.attempts),
+            created_at: due.created_at,
+            due_at: due.due_at,
+            last_outcome: due.last_outcome,
+            notification: due.notification,
+        });
+    }
+    let sql = "SELECT min(next_at) FROM delivery WHERE next_at IS NOT NULL";
+    let next: Option<i64> = prepare(connection, sql)?.query_row([], |row| row.get(0)).map_err(unavailable)?;
+    Ok(Claimed { claims, next_due: next.map(moment) })
+}
+
+pub(super) fn finish(connection: &Connection, store: &Store, finished: &Finished) -> Result<(), InboxError> {
+    let attempt = &finished.attempt;
+    let given_back = attempt.outcome == Outcome::Interrupted;
+    let sql = "UPDATE delivery SET state = ?3, next_at = ?4, attempts = attempts - ?5,
+                      last_outcome = CASE ?5 WHEN 1 THEN last_outcome ELSE ?6 END, epoch = NULL, claimed_at = NULL
+               WHERE id = ?1 AND epoch = ?2";
+    let values = params![
+        finished.id.number,
+        store.epoch,
+        finished.next.state.as_str(),
+        finished.next.next_at.map(Timestamp::as_millisecond),
+        i64::from(given_back),
+        attempt.outcome.as_str(),
+    ];
+    let rows = prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+    if rows != 1 {
+        return Err(InboxError::Unavailable(format!("delivery {} is not in flight any more", finished.id)));
+    }
+    if given_back {
+        return Ok(());
+    }
+    let sql = "INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, reason, steps, plugin_version,
+                                    plugin_digest)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let values = params![
+        finished.id.number,
+        attempt.number.get(),
+        attempt.started_at.as_millisecond(),
+        attempt.ended_at.as_millisecond(),
+        attempt.outcome.as_str(),
+        attempt.reason,
+        attempt.steps,
+        attempt.plugin_version,
+        attempt.plugin_digest,
+    ];
+    prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+    Ok(())
+}
+
+pub(super) fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<rusqlite::CachedStatement<'a>, InboxError> {
+    connection.prepare_cached(sql).map_err(unavailable)
+}
