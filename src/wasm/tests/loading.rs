@@ -68,6 +68,12 @@ async fn a_function_of_the_plugins_own_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_function_hidden_among_the_contracts_types_is_refused() {
+    let LoadError::ForeignImports { names, .. } = refused(guest("forged-types")).await else { panic!("loaded") };
+    assert_eq!(names, ["switchbell:delivery/types@0.1.0"]);
+}
+
+#[tokio::test]
 async fn another_contract_is_refused_with_both_versions() {
     assert_eq!(
         refused(guest("other-world")).await.to_string(),
