@@ -1,15 +1,18 @@
-//! The components under `tests/guests`, built once for all tests of a run.
+//! The components under `tests/guests`, each built once in a run of the tests.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 /// The component of the guest `tests/guests/<name>`.
 pub(crate) fn guest(name: &str) -> Vec<u8> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = BUILT.get_or_init(build).as_ref();
-    let folder = folder.expect("the guests cannot be built; rustup target add wasm32-wasip2 adds the target");
-    std::fs::read(folder.join(format!("guest_{}.wasm", name.replace('-', "_")))).unwrap()
+    static BUILT: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = built.entry(name.to_owned()).or_insert_with(|| build(name)).clone();
+    drop(built);
+    let file = file.expect("the guest cannot be built; rustup target add wasm32-wasip2 adds the target");
+    std::fs::read(file).unwrap()
 }
 
 /// The puppet, with another text for `describe` to answer.
@@ -23,17 +26,16 @@ pub(crate) fn puppet_describing(description: &str) -> Vec<u8> {
     bytes
 }
 
-/// Builds every guest and returns the folder they are in; none when that fails, of which Cargo tells.
-fn build() -> Option<PathBuf> {
+/// Builds a guest and returns its file; none when that fails, of which Cargo tells.
+fn build(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = target.join("plugins");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).env("CARGO_TARGET_DIR", &target);
     cargo.args(["build", "--quiet", "--target", "wasm32-wasip2", "--profile", "plugin"]);
-    for entry in std::fs::read_dir(root.join("tests/guests")).unwrap() {
-        cargo.arg("--package").arg(format!("guest-{}", entry.unwrap().file_name().to_str().unwrap()));
-    }
+    cargo.args(["--package", &format!("guest-{name}")]);
     let built = cargo.status().is_ok_and(|status| status.success());
-    built.then(|| target.join("wasm32-wasip2/plugin"))
+    let file = format!("wasm32-wasip2/plugin/guest_{}.wasm", name.replace('-', "_"));
+    built.then(|| target.join(file))
 }

@@ -130,7 +130,6 @@ impl Instance {
     /// Begins a further step in this instance.
     pub(super) fn begin_again(&mut self, inputs: Inputs, shared: &Shared) {
         self.store.data_mut().begin_again(inputs, shared.limits.step_cpu_max);
-        self.store.set_epoch_deadline(1);
     }
 
     /// What the plugin wrote to standard error in this step, on one line.

@@ -42,7 +42,7 @@ pub use bindings::switchbell::delivery::types::{
     Message, Notification, Part, Pause, Problem, Reach, Receipt, Recipient, Request, Response, Signature, ToolAnswer,
     ToolCall,
 };
-pub use catalog::Catalog;
+pub use catalog::{Catalog, PluginProblem};
 pub use engine::{Sandbox, Settings};
 pub use fault::{CheckError, LimitKind, LoadError, SandboxError, StepFault};
 pub use limits::{ACTION_BYTES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, PLUGIN_BYTES_MAX};

@@ -22,6 +22,8 @@ pub(super) struct Ticker {
 #[derive(Debug, Default)]
 struct Pulse {
     running: AtomicUsize,
+    /// Whether the thread has gone, or is about to go, to rest and must be woken.
+    resting: AtomicBool,
     stopped: AtomicBool,
 }
 
@@ -39,7 +41,8 @@ impl Ticker {
 
     /// Makes sure that the epoch advances until the guard is dropped.
     pub(super) fn running(&self) -> Running<'_> {
-        if self.pulse.running.fetch_add(1, Ordering::SeqCst) == 0 {
+        self.pulse.running.fetch_add(1, Ordering::SeqCst);
+        if self.pulse.resting.load(Ordering::SeqCst) {
             self.thread.unpark();
         }
         Running(&self.pulse)
@@ -59,12 +62,27 @@ impl Drop for Ticker {
     }
 }
 
+impl Pulse {
+    fn is_idle(&self) -> bool {
+        self.running.load(Ordering::SeqCst) == 0
+    }
+
+    /// Waits for a step to run. A step that begins meanwhile either sees the mark and wakes the thread, or is seen.
+    fn rest(&self) {
+        self.resting.store(true, Ordering::SeqCst);
+        if self.is_idle() && !self.stopped.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        self.resting.store(false, Ordering::SeqCst);
+    }
+}
+
 fn tick(engine: &EngineWeak, pulse: &Pulse) {
     let mut idle_ticks = 0;
     while !pulse.stopped.load(Ordering::SeqCst) {
-        idle_ticks = if pulse.running.load(Ordering::SeqCst) == 0 { idle_ticks + 1 } else { 0 };
+        idle_ticks = if pulse.is_idle() { idle_ticks + 1 } else { 0 };
         if idle_ticks > IDLE_TICKS_MAX {
-            thread::park();
+            pulse.rest();
             idle_ticks = 0;
         }
         let Some(engine) = engine.upgrade() else { return };
@@ -76,17 +94,17 @@ fn tick(engine: &EngineWeak, pulse: &Pulse) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Weak;
     use std::time::{Duration, Instant};
 
     use super::*;
 
-    fn ends(pulse: &Weak<Pulse>) -> bool {
+    /// Returns once `condition` holds, which it must within a minute.
+    fn wait_until(condition: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while pulse.strong_count() > 0 && Instant::now() < deadline {
-            thread::yield_now();
+        while !condition() {
+            assert!(Instant::now() < deadline);
+            thread::sleep(Duration::from_millis(1));
         }
-        pulse.strong_count() == 0
     }
 
     #[test]
@@ -95,20 +113,27 @@ mod tests {
         let ticker = Ticker::start(&engine).unwrap();
         let pulse = Arc::downgrade(&ticker.pulse);
         drop(ticker);
-        assert!(ends(&pulse));
+        wait_until(|| pulse.strong_count() == 0);
     }
 
     #[test]
-    fn the_thread_ends_with_the_engine_while_a_step_seems_to_run() {
+    fn the_thread_ends_with_the_engine_even_while_a_step_runs() {
         let engine = Engine::default();
         let ticker = Ticker::start(&engine).unwrap();
-        let pulse = Arc::downgrade(&ticker.pulse);
-        std::mem::forget(ticker.running());
+        let _running = ticker.running();
         drop(engine);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while pulse.strong_count() > 1 && Instant::now() < deadline {
-            thread::yield_now();
-        }
-        assert_eq!(pulse.strong_count(), 1);
+        wait_until(|| Arc::strong_count(&ticker.pulse) == 1);
+    }
+
+    #[test]
+    fn the_thread_rests_while_nothing_runs_and_wakes_for_a_step() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine).unwrap();
+        let resting = || ticker.pulse.resting.load(Ordering::SeqCst);
+        wait_until(resting);
+        let running = ticker.running();
+        wait_until(|| !resting());
+        drop(running);
+        wait_until(resting);
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::wasm::LimitKind;
+use crate::wasm::guests::puppet_describing;
 
 async fn check(behaviour: &str, expected: &str) -> StepFault {
     let fault = first_step(behaviour).await.unwrap_err();
@@ -23,10 +24,10 @@ async fn an_endless_loop_is_cut_off_soon_after_its_cpu_time() {
 
 #[tokio::test]
 async fn loops_do_not_harm_other_plugins() {
-    let spins = sandbox().load(guest("spins")).await.unwrap();
+    let looping = sandbox().load(puppet_describing(r#"{"name":"looping","version":"1.0.0"}"#)).await.unwrap();
     let loops: Vec<_> = (0..4)
         .map(|_| {
-            let mut attempt = spins.attempt(delivery(""));
+            let mut attempt = looping.attempt(delivery("loop"));
             tokio::spawn(async move { attempt.step().await })
         })
         .collect();

@@ -68,6 +68,12 @@ async fn a_function_of_the_plugins_own_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_function_hidden_among_the_contracts_types_is_refused() {
+    let LoadError::ForeignImports { names, .. } = refused(guest("forged-types")).await else { panic!("loaded") };
+    assert_eq!(names, ["switchbell:delivery/types@0.1.0"]);
+}
+
+#[tokio::test]
 async fn another_contract_is_refused_with_both_versions() {
     assert_eq!(
         refused(guest("other-world")).await.to_string(),
@@ -109,7 +115,7 @@ async fn a_catalog_loads_what_is_good_and_names_what_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     write(path, "puppet.wasm", &guest("puppet"));
-    write(path, "spins.wasm", &guest("spins"));
+    write(path, "twin.wasm", &puppet_describing(r#"{"name":"twin","version":"2.0.0"}"#));
     write(path, "slack.wasm", &guest("puppet"));
     write(path, "broken.wasm", b"broken");
     write(path, "Bad_Name.wasm", &guest("puppet"));
@@ -117,7 +123,7 @@ async fn a_catalog_loads_what_is_good_and_names_what_is_not() {
     write(path, "readme.txt", b"no plugin");
     std::fs::create_dir(path.join("folder.wasm")).unwrap();
     let (catalog, problems) = Catalog::open(sandbox(), path).await;
-    assert_eq!(catalog.names().map(Name::as_str).collect::<Vec<_>>(), ["puppet", "spins"]);
+    assert_eq!(catalog.names().map(Name::as_str).collect::<Vec<_>>(), ["puppet", "twin"]);
     assert_eq!(catalog.get(&"puppet".parse().unwrap()).unwrap().digest(), puppet().await.digest());
     assert!(catalog.get(&"slack".parse().unwrap()).is_none());
     let problems: Vec<_> = problems
