@@ -88,7 +88,7 @@ impl Means {
             seals: &sealed.seals,
         };
         let mut run = Run { means: self, attempt: plugin.attempt(delivery), began, touched: false };
-        let verdict = run.to_the_end(&permission, stop).await;
+        let verdict = run.until_it_ends(&permission, stop).await;
         run.ended(verdict, &plugin, &sealed.seals)
     }
 
@@ -125,7 +125,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn to_the_end(&mut self, permission: &Permission<'_>, stop: &Stop) -> Verdict {
+    async fn until_it_ends(&mut self, permission: &Permission<'_>, stop: &Stop) -> Verdict {
         let time_left = self.means.limits().attempt_time_max;
         match tokio::time::timeout(time_left, self.step_by_step(permission, stop)).await {
             Ok(verdict) => verdict,

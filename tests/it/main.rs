@@ -4,6 +4,7 @@
 
 mod cli;
 mod crash;
+mod fetch_real;
 mod pipeline;
 mod support;
 mod tidy;

@@ -1,5 +1,7 @@
 //! A server behind streamable HTTP.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -10,6 +12,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use url::Url;
 
 use super::MESSAGE_BYTES_MAX;
+use super::client::Client;
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
 
@@ -52,8 +55,8 @@ impl Endpoint {
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// A client of its own, which asks this server and no other.
-    pub(super) fn transport(&self) -> Result<StreamableHttpClientTransport<reqwest::Client>, ReadError> {
+    /// A client of its own, which asks this server and no other; and what is set once an answer was too large.
+    pub(super) fn transport(&self) -> Result<(StreamableHttpClientTransport<Client>, Arc<AtomicBool>), ReadError> {
         let client =
             self.client().map_err(|_| ReadError::NotConnected("the HTTP client cannot be set up".to_owned()))?;
         let mut again = ExponentialBackoff::default();
@@ -64,11 +67,13 @@ impl Endpoint {
             .max_sse_event_size(MESSAGE_BYTES_MAX)
             .max_error_response_size(ERROR_BYTES_MAX)
             .reinit_on_expired_session(true);
-        config.retry_config = std::sync::Arc::new(again);
+        config.retry_config = Arc::new(again);
         if let Some(token) = &self.token {
             config = config.auth_header(token);
         }
-        Ok(StreamableHttpClientTransport::with_client(client, config))
+        let client = Client::new(client);
+        let too_large = client.too_large();
+        Ok((StreamableHttpClientTransport::with_client(client, config), too_large))
     }
 
     fn client(&self) -> reqwest::Result<reqwest::Client> {

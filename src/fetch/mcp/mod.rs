@@ -4,6 +4,7 @@
 //! A connection is made by the first read and kept. When it is lost the next read makes another. Everything here ends
 //! in bounded time: servers hang, exit, and write what is not MCP.
 
+mod client;
 mod fault;
 mod http;
 #[cfg(test)]
@@ -16,6 +17,8 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -79,8 +82,16 @@ enum Server {
 #[derive(Debug)]
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
-    /// What serves it, over stdio. Its end is the connection's.
-    process: Option<Process>,
+    carrier: Carrier,
+}
+
+/// What a connection runs over.
+#[derive(Debug)]
+enum Carrier {
+    /// A child; its end is the connection's.
+    Child(Process),
+    /// HTTP; set once an answer was too large.
+    Http(Arc<AtomicBool>),
 }
 
 impl McpOutbox {
@@ -142,15 +153,15 @@ impl McpOutbox {
                     .await
                     .and_then(|served| served.map_err(|error| self.refused(error)))
                 {
-                    Ok(service) => Connection { service, process: Some(process) },
+                    Ok(service) => Connection { service, carrier: Carrier::Child(process) },
                     Err(error) => return Err(process.explain(error, &self.faults, self.times).await),
                 }
             }
             Server::Http(endpoint) => {
-                let transport = endpoint.transport()?;
+                let (transport, too_large) = endpoint.transport()?;
                 let served = serve(transport, lifecycle, self.times.connect).await;
                 let service = served.map_err(|error| self.server.explain(self.refused(error)))?;
-                Connection { service, process: None }
+                Connection { service, carrier: Carrier::Http(too_large) }
             }
         };
         // A cached answer would be an outbox that stands still.
@@ -168,11 +179,11 @@ impl McpOutbox {
     }
 
     async fn disconnect(&mut self) {
-        if let Some(Connection { mut service, process }) = self.connection.take() {
+        if let Some(Connection { mut service, carrier }) = self.connection.take() {
             // Closing ends the child's standard input too, which tells a good server to go.
             let _ = service.close_with_timeout(self.times.stop).await;
             drop(service);
-            if let Some(process) = process {
+            if let Carrier::Child(process) = carrier {
                 process.stop(self.times.stop).await;
             }
         }
@@ -200,7 +211,7 @@ impl Outbox for McpOutbox {
 
 impl Connection {
     fn is_lost(&self) -> bool {
-        let ended = self.process.as_ref().is_some_and(Process::has_ended);
+        let ended = matches!(&self.carrier, Carrier::Child(process) if process.has_ended());
         ended || self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 }
@@ -242,19 +253,21 @@ async fn read(
     let peer = connection.service.peer();
     // Giving the future up tells the server that the answer is not wanted any more.
     let answer = in_time(most, peer.read_resource(ReadResourceRequestParams::new(uri)));
-    match &mut connection.process {
-        None => answer.await?.map_err(|error| faults.of_reading(&error)),
-        Some(process) => match process.while_it_runs(answer).await {
-            Ok(answer) => {
-                let answer = answer?.map_err(|error| faults.of_reading(&error));
-                match answer {
-                    Err(ReadError::Disconnected(_)) => Err(process.farewell(faults).await),
-                    answer => answer,
-                }
+    match &mut connection.carrier {
+        Carrier::Http(too_large) => answer.await?.map_err(|error| match faults.of_reading(&error) {
+            ReadError::Disconnected(_) if too_large.load(Ordering::Acquire) => {
+                ReadError::TooLarge { bytes_max: MESSAGE_BYTES_MAX }
             }
-            Err(error @ ReadError::TooLarge { .. }) => Err(error),
-            Err(_) => Err(process.farewell(faults).await),
-        },
+            error => error,
+        }),
+        Carrier::Child(process) => {
+            let answer = process.while_it_runs(answer).await.and_then(|answer| answer);
+            let answer = answer.and_then(|answer| answer.map_err(|error| faults.of_reading(&error)));
+            match answer {
+                Err(ReadError::Disconnected(_)) => Err(process.farewell(faults).await),
+                answer => answer,
+            }
+        }
     }
 }
 
