@@ -3,6 +3,7 @@
 //! Absolute figures differ between machines and moments; the ratios are what to quote.
 
 #![allow(clippy::expect_used, reason = "a measurement that cannot be made ends the run")]
+#![allow(unreachable_pub, reason = "nobody imports a benchmark")]
 
 mod deliver;
 mod ingest;
