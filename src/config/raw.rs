@@ -120,7 +120,7 @@ section! {
         "env" => env: VariableName, Optional;
         /// The file that holds the value.
         "file" => file: Text, Optional;
-        /// The place it may be put: `url`, `header:NAME`, `header:NAME:PREFIX` or `connector`.
+        /// The one place it may be put.
         "in" => place: HeaderOrPlace, Required;
         /// The hosts it may be sent to.
         "hosts" => hosts: NonEmpty<Host>, Optional;

@@ -36,14 +36,21 @@ pub(super) fn placed<T: Read>(node: &Node, report: &mut Report) -> Option<Placed
     Some(Placed { at: node.at.clone(), value })
 }
 
-/// Reports that something else is wanted.
-pub(super) fn refuse(node: &Node, wanted: &str, report: &mut Report) {
+/// Reports that something else is wanted. `remedy` says how it is written, where that is not plain.
+pub(super) fn refuse(node: &Node, wanted: &str, remedy: &str, report: &mut Report) {
+    let separator = if remedy.is_empty() { "" } else { "; " };
     match &node.kind {
         Kind::Reported => {}
         Kind::Scalar(scalar) if scalar.typed() == Typed::Null => {
-            report.mistake(&node.at, format!("nothing stands here: write {wanted}, or leave the key out"));
+            report.mistake(
+                &node.at,
+                format!("nothing stands here: write {wanted}, or leave the key out{separator}{remedy}"),
+            );
         }
-        _ => report.mistake(&node.at, format!("{wanted} is wanted here, this is {}", node.describe())),
+        _ => {
+            let found = node.describe();
+            report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{separator}{remedy}"));
+        }
     }
 }
 
@@ -66,12 +73,12 @@ impl<T: FromText> Read for T {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::Scalar(scalar) = &node.kind else {
-            refuse(node, <T as FromText>::WANTED, report);
+            refuse(node, <T as FromText>::WANTED, "", report);
             return None;
         };
         match scalar.typed() {
             Typed::Null => {
-                refuse(node, <T as FromText>::WANTED, report);
+                refuse(node, <T as FromText>::WANTED, "", report);
                 return None;
             }
             Typed::Boolean(_) | Typed::Integer(_) | Typed::Float(_) if !T::SEES_NUMBERS => {
@@ -108,7 +115,7 @@ impl Read for bool {
         {
             return Some(value);
         }
-        refuse(node, <Self as Read>::WANTED, report);
+        refuse(node, <Self as Read>::WANTED, "", report);
         None
     }
 }
@@ -130,7 +137,7 @@ impl<const MIN: u32, const MAX: u32> Read for Whole<MIN, MAX> {
             }
             return value.map(Self);
         }
-        refuse(node, &format!("a whole number from {MIN} to {MAX}"), report);
+        refuse(node, &format!("a whole number from {MIN} to {MAX}"), "", report);
         None
     }
 }
@@ -141,9 +148,8 @@ impl<T: Read> Read for Vec<Placed<T>> {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            let one = if matches!(node.kind, Kind::Scalar(_)) { "; one item stands in brackets too" } else { "" };
-            let wanted = format!("a list (`[…]`, or lines that begin with `- `{one}) with {} in each item", T::WANTED);
-            refuse(node, &wanted, report);
+            let remedy = format!("write `[…]`, or lines that begin with `- `, each item {}", T::WANTED);
+            refuse(node, "a list", &remedy, report);
             return None;
         };
         Some(items.iter().filter_map(|item| placed(item, report)).collect())
@@ -188,7 +194,7 @@ impl<T: Read> Read for OneOrMore<T> {
             }
             Kind::List(items) => Some(Self(items.iter().filter_map(|item| placed(item, report)).collect())),
             Kind::Mapping(_) => {
-                refuse(node, &format!("{} or a list of such", T::WANTED), report);
+                refuse(node, T::WANTED, "a list of such may stand here too", report);
                 None
             }
             Kind::Scalar(_) | Kind::Reported => Some(Self(vec![placed(node, report)?])),
@@ -221,9 +227,9 @@ impl<K: FromText, T: Read> Read for Map<K, T> {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::Mapping(entries) = &node.kind else {
-            let wanted =
-                format!("a mapping (`name: …`), each name {} and each value {}", <K as FromText>::WANTED, T::WANTED);
-            refuse(node, &wanted, report);
+            let remedy =
+                format!("write `name: value`, each name {} and each value {}", <K as FromText>::WANTED, T::WANTED);
+            refuse(node, "a mapping", &remedy, report);
             return None;
         };
         let mut map = Vec::new();

@@ -40,7 +40,7 @@ impl Section {
     pub(super) fn open<'n>(&self, node: &'n Node, report: &mut Report) -> Option<&'n [Entry]> {
         let Kind::Mapping(entries) = &node.kind else {
             let names = self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
-            refuse(node, &format!("a mapping with the keys {names}"), report);
+            refuse(node, "a mapping", &format!("its keys are {names}"), report);
             return None;
         };
         for entry in entries {

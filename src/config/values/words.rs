@@ -17,7 +17,7 @@ impl FromText for Name {
 }
 
 impl FromText for Level {
-    const WANTED: &'static str = "a level: info, attention or urgent";
+    const WANTED: &'static str = "a level (info, attention or urgent)";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         Self::parse(text).ok_or_else(|| {
@@ -34,7 +34,7 @@ impl FromText for Level {
 }
 
 impl FromText for Role {
-    const WANTED: &'static str = "a role: admin or member";
+    const WANTED: &'static str = "a role (admin or member)";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         match text {
@@ -140,7 +140,7 @@ const HOST_HEADERS: [&str; 12] = [
 ];
 
 impl FromText for HeaderOrPlace {
-    const WANTED: &'static str = "a place for the secret: `url`, `header:NAME`, `header:NAME:PREFIX` or `connector`";
+    const WANTED: &'static str = "a place (`url`, `header:NAME`, `header:NAME:PREFIX` or `connector`)";
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
