@@ -1,1 +1,152 @@
-//! The composition root: builds the stages in order, owns every long task, stops in reverse.
+//! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::poller::Poller;
+use crate::inbox::delivery::Schedule;
+use crate::inbox::sqlite::SqliteInbox;
+use crate::inbox::{Inbox, InboxError};
+use crate::send::effect::{Effects, EffectsError};
+use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
+use crate::serve::serve;
+use crate::telemetry::Observer;
+use crate::wasm::catalog::PluginProblem;
+use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
+
+/// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
+const GRACE: Duration = Duration::from_millis(1_000);
+
+/// Why Switchbell could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The store cannot be used.
+    Inbox(InboxError),
+    /// The sandbox cannot be set up.
+    Sandbox(SandboxError),
+    /// Effects cannot be performed.
+    Effects(EffectsError),
+    /// The address of `listen:` cannot be had.
+    Listen(SocketAddr, std::io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inbox(error) => error.fmt(out),
+            Self::Sandbox(error) => error.fmt(out),
+            Self::Effects(error) => error.fmt(out),
+            Self::Listen(address, error) => {
+                write!(out, "cannot listen on {address}: {error}; name another address under `listen:`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running Switchbell.
+#[derive(Debug)]
+pub struct App {
+    inbox: Arc<dyn Inbox>,
+    address: SocketAddr,
+    problems: Vec<PluginProblem>,
+    stop: Stop,
+    tasks: JoinSet<()>,
+}
+
+impl App {
+    /// Starts everything: the store, the sandbox and its plugins, the dispatcher, a poller for each outbox.
+    ///
+    /// # Errors
+    /// When the store is in use or unusable. A plugin that does not load is a problem of its own
+    /// ([`App::plugin_problems`]) and stops nothing.
+    pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
+        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let refused = |error| StartError::Listen(config.listen, error);
+        let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(StartError::Sandbox)?;
+        let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
+        for problem in &problems {
+            tracing::error!("{problem}");
+        }
+        for mistake in settings_mistakes(&config, &catalog).await {
+            tracing::error!("{}", mistake.to_string().trim_end());
+        }
+        let effects = Effects::new().map_err(StartError::Effects)?;
+        let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
+        let stop = Stop::default();
+        let mut tasks = JoinSet::new();
+        let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
+        tasks.spawn(dispatcher.run(stop.clone()));
+        for poller in pollers(&config, &inbox, &clock, &observer) {
+            tasks.spawn(poller.run(stop.soon.clone()));
+        }
+        tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
+        Ok(Self { inbox, address, problems, stop, tasks })
+    }
+
+    /// The store, to be read.
+    pub fn inbox(&self) -> &Arc<dyn Inbox> {
+        &self.inbox
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Plugins that did not load, and why.
+    pub fn plugin_problems(&self) -> &[PluginProblem] {
+        &self.problems
+    }
+
+    /// Stops in two steps: takes no more work, then, after a second, stops working. What is still not done a second
+    /// later is dropped: everything that matters is durable, and the next start takes it up.
+    pub async fn stop(mut self) {
+        self.stop.soon.cancel();
+        if !self.done_within(GRACE).await {
+            self.stop.now.cancel();
+            if !self.done_within(GRACE).await {
+                tracing::warn!(tasks = self.tasks.len(), "some work did not end in time; the next start takes it up");
+            }
+        }
+    }
+
+    async fn done_within(&mut self, time: Duration) -> bool {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::time::timeout(time, all).await.is_ok()
+    }
+}
+
+/// A poller for each outbox that a connector declares.
+fn pollers(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Vec<Poller> {
+    let mut pollers = Vec::new();
+    for workspace in config.workspaces.values() {
+        for connector in workspace.outboxes() {
+            let (name, source) = (&workspace.name, &connector.name);
+            match McpOutbox::new(name, connector, &config.secrets, Times::default(), clock.clone()) {
+                Ok(outbox) => pollers.extend(Poller::new(
+                    Arc::clone(config),
+                    name,
+                    source,
+                    Arc::clone(inbox),
+                    Box::new(outbox),
+                    clock.clone(),
+                    Arc::clone(observer),
+                )),
+                Err(error) => tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}"),
+            }
+        }
+    }
+    pollers
+}

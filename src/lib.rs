@@ -8,10 +8,12 @@
 //! 3. [`inbox`]: they are written, with the deliveries they owe;
 //! 4. [`route`]: pure decisions about who is owed what;
 //! 5. [`send`]: what is owed is carried out;
-//! 6. [`wasm`]: the sandbox in which plugins decide how.
+//! 6. [`serve`]: what others read over HTTP;
+//! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
-//! [`app`] puts them together. [`notification`], [`clock`] and [`telemetry`] serve them all.
+//! [`app`] puts them together. [`address`], [`clock`], [`notification`] and [`telemetry`] serve them all.
 
+pub mod address;
 pub mod app;
 pub mod cli;
 pub mod clock;
@@ -21,5 +23,6 @@ pub mod inbox;
 pub mod notification;
 pub mod route;
 pub mod send;
+pub mod serve;
 pub mod telemetry;
 pub mod wasm;

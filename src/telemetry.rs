@@ -101,3 +101,20 @@ pub trait Observer: Send + Sync + fmt::Debug {
     /// Called after the fact.
     fn happened(&self, what: &Happening);
 }
+
+/// For those who do not watch: the log tells failures where they are handled.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn happened(&self, _what: &Happening) {}
+}
+
+/// Starts logging to standard error; `SWITCHBELL_LOG` filters as `RUST_LOG` does elsewhere (`info` when unset).
+pub fn log_to_stderr(default_filter: &str) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("SWITCHBELL_LOG").unwrap_or_else(|_| EnvFilter::new(default_filter));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A second call in one process keeps the first.
+    let _ = subscriber.try_init();
+}

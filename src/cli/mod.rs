@@ -1,1 +1,105 @@
-//! One file for each command.
+//! The command line: one file for each command.
+
+mod check;
+mod console;
+mod deliveries;
+mod demo;
+mod inbox;
+mod output;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Config, process_environment};
+use crate::notification::Name;
+use output::fail;
+
+/// Exit code when a command did its work and found something wrong.
+const FOUND_WRONG: u8 = 1;
+/// Exit code when a command could not do its work.
+const COULD_NOT_RUN: u8 = 2;
+
+/// Reads the outboxes of MCP servers, keeps every event, and delivers by sandboxed plugins.
+#[derive(Debug, Parser)]
+#[command(name = "switchbell", version, arg_required_else_help = true)]
+struct Arguments {
+    /// The operator's file.
+    #[arg(long, global = true, value_name = "FILE", env = "SWITCHBELL_CONFIG", default_value = "switchbell.yaml")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the router until it is told to stop.
+    Serve,
+    /// Runs the router on a configuration made to be watched, with a stand-in for Slack.
+    Demo,
+    /// Checks the configuration and says everything that is wrong with it.
+    Check(check::Arguments),
+    /// Shows what is in an inbox.
+    #[command(subcommand)]
+    Inbox(inbox::Command),
+    /// Shows deliveries and how their attempts went.
+    #[command(subcommand)]
+    Deliveries(deliveries::Command),
+}
+
+/// Runs the command that the arguments name. Exit codes: 0 done, 1 it found something wrong, 2 it could not run.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Writing to a closed terminal is no reason to fail otherwise than the arguments do.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS };
+        }
+    };
+    // The only TLS provider linked; a second call in one process keeps the first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(format_args!("cannot start: {error}")),
+    };
+    runtime.block_on(async {
+        match arguments.command {
+            Command::Serve => serve::run(&arguments.config).await,
+            Command::Demo => demo::run(&arguments.config).await,
+            Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
+            Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+        }
+    })
+}
+
+/// Loads the configuration, or says everything that is wrong with it.
+fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
+    match config::load(file, &process_environment) {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                eprintln!("warning: {warning}");
+            }
+            Ok(Arc::new(loaded.config))
+        }
+        Err(problems) => {
+            eprint!("{problems}");
+            Err(ExitCode::from(COULD_NOT_RUN))
+        }
+    }
+}
+
+/// The workspace a reading command is about: the one that is named, or the only one.
+fn workspace(config: &Config, named: Option<&Name>) -> Result<Name, ExitCode> {
+    let names = || config.workspaces.keys().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    match (named, config.workspaces.len()) {
+        (Some(name), _) if config.workspaces.contains_key(name) => Ok(name.clone()),
+        (Some(name), _) => Err(fail(format_args!("--workspace: unknown workspace {name:?} (there are: {})", names()))),
+        (None, 1) => Ok(config.workspaces.keys().next().cloned().ok_or(ExitCode::from(COULD_NOT_RUN))?),
+        (None, _) => Err(fail(format_args!("--workspace NAME is needed: there are {}", names()))),
+    }
+}

@@ -1,9 +1,31 @@
 //! The checked configuration: what `switchbell.yaml` and `workspaces/*.yaml` say, once every rule holds.
 //!
 //! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
-//! [`Config`] only when there is none.
+//! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of [`node`]s with their
+//! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
+//! rule that needs more than one value.
+
+mod check;
+mod load;
+mod mask;
+mod node;
+mod parse;
+mod problem;
+mod raw;
+mod read;
+mod scalar;
+mod section;
+mod source;
+mod suggest;
+mod syntax;
+mod values;
+mod variables;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,11 +35,16 @@ use url::Url;
 use crate::notification::{Level, Name};
 use crate::route::{Matcher, Router};
 
+pub use load::{Loaded, load, process_environment};
+pub use problem::{Problem, Problems, SourceLine};
+
 /// The whole configuration.
 #[derive(Debug)]
 pub struct Config {
     /// The operator's file, `switchbell.yaml`.
     pub file: PathBuf,
+    /// The address that the server listens on.
+    pub listen: SocketAddr,
     /// The SQLite database.
     pub store: PathBuf,
     /// The folder of plugins, the grants and the limits.
@@ -68,6 +95,18 @@ pub enum HostPattern {
     Exact(String),
     /// Every host that ends in this text, which begins with a dot.
     Suffix(String),
+}
+
+impl HostPattern {
+    /// Whether this covers a host: a name in lower case, or an IP literal without brackets.
+    pub fn covers(&self, host: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact == host,
+            Self::Suffix(suffix) => {
+                host.len() > suffix.len() && host.ends_with(suffix.as_str()) && host.parse::<IpAddr>().is_err()
+            }
+        }
+    }
 }
 
 /// What one attempt of a plugin may use.
@@ -143,6 +182,13 @@ pub struct Workspace {
     pub routes: Vec<Route>,
     /// The same routes, ready to match.
     pub router: Router,
+}
+
+impl Workspace {
+    /// The connectors that declare an outbox.
+    pub fn outboxes(&self) -> impl Iterator<Item = &Connector> {
+        self.connectors.values().filter(|connector| connector.outbox.is_some())
+    }
 }
 
 /// What a member may do.

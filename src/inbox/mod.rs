@@ -222,6 +222,10 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>>;
 
+    /// Ready once a write may have changed when the next delivery comes due, since the last time this was ready. One
+    /// task waits.
+    fn owed(&self) -> BoxFuture<'_, ()>;
+
     /// Records the end of an attempt.
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>>;
 

@@ -111,13 +111,18 @@ impl Patterns {
         Ok(Self { set: glob::set(globs)?, routes })
     }
 
-    /// The routes with a pattern that matches, in no order.
-    fn routes_hit(&self, text: &str) -> Vec<usize> {
-        if self.routes.is_empty() {
-            return Vec::new();
+    /// For each route, whether one of its patterns matches.
+    fn hits(&self, text: &str, routes: usize) -> Vec<bool> {
+        let mut hits = vec![false; routes];
+        if !self.routes.is_empty() {
+            for pattern in self.set.matches(text) {
+                let route = self.routes.get(pattern).and_then(|&route| hits.get_mut(route));
+                if let Some(hit) = route {
+                    *hit = true;
+                }
+            }
         }
-        let hits = self.set.matches(text);
-        hits.into_iter().filter_map(|pattern| self.routes.get(pattern).copied()).collect()
+        hits
     }
 }
 
@@ -139,11 +144,14 @@ impl Router {
     /// Decides every route, in the order given. Every route that matches fires.
     pub fn select(&self, facts: &Facts<'_>) -> Vec<Decision> {
         let name = glob::name_text(facts.name);
+        let routes = self.matchers.len();
         let hits = Hits {
-            source: self.source.routes_hit(&glob::free_text(facts.source.as_str())),
-            name: self.name.routes_hit(&name),
-            not: self.not.routes_hit(&name),
-            subject: facts.subject.map_or_else(Vec::new, |subject| self.subject.routes_hit(&glob::free_text(subject))),
+            source: self.source.hits(&glob::free_text(facts.source.as_str()), routes),
+            name: self.name.hits(&name, routes),
+            not: self.not.hits(&name, routes),
+            subject: facts
+                .subject
+                .map_or_else(Vec::new, |subject| self.subject.hits(&glob::free_text(subject), routes)),
         };
         let failed = |(route, matcher)| {
             let fails = |&field: &Field| !holds(matcher, field, facts, &hits, route);
@@ -170,11 +178,12 @@ impl Router {
     }
 }
 
+/// For each route, whether a pattern of its field matches.
 struct Hits {
-    source: Vec<usize>,
-    name: Vec<usize>,
-    not: Vec<usize>,
-    subject: Vec<usize>,
+    source: Vec<bool>,
+    name: Vec<bool>,
+    not: Vec<bool>,
+    subject: Vec<bool>,
 }
 
 /// The conditions a route has, in the order they are decided.
@@ -190,11 +199,12 @@ fn asked_fields(matcher: &Matcher) -> impl Iterator<Item = Field> {
 }
 
 fn holds(matcher: &Matcher, field: Field, facts: &Facts<'_>, hits: &Hits, route: usize) -> bool {
+    let hit = |hits: &[bool]| hits.get(route).copied().unwrap_or_default();
     match field {
-        Field::Source => hits.source.contains(&route),
-        Field::Name => hits.name.contains(&route),
-        Field::Not => !hits.not.contains(&route),
-        Field::Subject => hits.subject.contains(&route),
+        Field::Source => hit(&hits.source),
+        Field::Name => hit(&hits.name),
+        Field::Not => !hit(&hits.not),
+        Field::Subject => hit(&hits.subject),
         Field::Level => matcher.level.is_none_or(|least| facts.effective_level >= least),
     }
 }

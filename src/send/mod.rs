@@ -1,1 +1,177 @@
 //! Carries out what is owed: claim, step, effect, record.
+//!
+//! [`Dispatcher::run`] is the whole pipeline of this stage in one function: it claims what is due and can start now,
+//! makes an attempt of each, moves the delivery by its outcome, and records that.
+
+mod attempt;
+pub mod effect;
+mod settings;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::clock::until;
+use crate::inbox::delivery::{Input, Next, Outcome, Schedule, State, transition};
+use crate::inbox::{Attempt, Claim, Finished, Inbox};
+use crate::telemetry::{Happening, Observer};
+
+pub use attempt::{Ended, Means, Stop};
+pub use settings::settings_mistakes;
+
+/// Attempts under way at once. Each holds a connection and its notification (64 KiB at most), no sandbox.
+pub const IN_FLIGHT_MAX: usize = 256;
+
+/// The wait before a store that refused is asked again.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest the dispatcher sleeps without asking what is due: a clock that was set forward is noticed by then.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// Makes attempts of what is due.
+#[derive(Debug)]
+pub struct Dispatcher {
+    means: Arc<Means>,
+    inbox: Arc<dyn Inbox>,
+    observer: Arc<dyn Observer>,
+    schedule: Schedule,
+}
+
+impl Dispatcher {
+    /// A dispatcher that repeats failed attempts by `schedule`.
+    pub fn new(means: Arc<Means>, inbox: Arc<dyn Inbox>, observer: Arc<dyn Observer>, schedule: Schedule) -> Arc<Self> {
+        Arc::new(Self { means, inbox, observer, schedule })
+    }
+
+    /// Works until told to stop, then waits for the attempts under way.
+    pub async fn run(self: Arc<Self>, stop: Stop) {
+        let free = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+        let mut attempts = JoinSet::new();
+        while !stop.soon.is_cancelled() {
+            let now = self.means.clock.now();
+            let startable = u32::try_from(free.available_permits()).unwrap_or(u32::MAX);
+            let sleep = match self.inbox.claim(now, startable).await {
+                Ok(claimed) => {
+                    for claim in claimed.claims {
+                        // The permits were free a moment ago and only this loop takes them.
+                        let permit = Arc::clone(&free).try_acquire_owned();
+                        let (this, stop) = (Arc::clone(&self), stop.clone());
+                        attempts.spawn(async move {
+                            this.carry_out(claim, &stop).await;
+                            drop(permit);
+                        });
+                    }
+                    claimed.next_due.map_or(SLEEP_MAX, |due| until(now, due).min(SLEEP_MAX))
+                }
+                Err(error) => {
+                    tracing::error!(%error, "what is due cannot be claimed; trying again");
+                    STORE_PAUSE
+                }
+            };
+            let full = free.available_permits() == 0;
+            tokio::select! {
+                () = stop.soon.cancelled() => {}
+                () = self.inbox.owed(), if !full => {}
+                () = self.means.clock.sleep(sleep), if !full => {}
+                Some(_) = attempts.join_next(), if full => {}
+            }
+            while attempts.try_join_next().is_some() {}
+        }
+        while attempts.join_next().await.is_some() {}
+    }
+
+    async fn carry_out(&self, claim: Claim, stop: &Stop) {
+        let began = self.means.clock.now();
+        let ended = AssertUnwindSafe(self.means.attempt(&claim, began, stop)).catch_unwind().await;
+        let ended = ended.unwrap_or_else(|_| Ended {
+            outcome: Outcome::Unknown,
+            reason: Some("the host failed inside during this attempt; please report it".to_owned()),
+            destination_delay: None,
+            steps: 0,
+            plugin: None,
+        });
+        let now = self.means.clock.now();
+        let input = Input::Ended {
+            outcome: ended.outcome,
+            destination_delay: ended.destination_delay,
+            attempt: claim.attempt.get(),
+            created_at: claim.created_at,
+            jitter: fastrand::f64(),
+        };
+        // A claim is in flight, and every outcome moves a delivery that is.
+        let next = transition(State::InFlight, input, &self.schedule, now)
+            .unwrap_or(Next { state: State::Retrying, next_at: Some(now) });
+        let finished = Finished { id: claim.id.clone(), attempt: attempt(&claim, began, now, &ended), next };
+        if self.record(finished, stop).await {
+            self.tell(&claim, began, now, ended, next);
+        }
+    }
+
+    /// Records until the store takes it; gives up only when the server stops, and then the next start takes the
+    /// delivery back.
+    async fn record(&self, finished: Finished, stop: &Stop) -> bool {
+        loop {
+            match self.inbox.finish(finished.clone()).await {
+                Ok(()) => return true,
+                Err(error) => {
+                    tracing::error!(delivery = %finished.id, %error, "an outcome cannot be recorded; trying again");
+                }
+            }
+            tokio::select! {
+                () = self.means.clock.sleep(STORE_PAUSE) => {}
+                () = stop.now.cancelled() => return false,
+            }
+        }
+    }
+
+    fn tell(&self, claim: &Claim, began: Timestamp, now: Timestamp, ended: Ended, next: Next) {
+        let (workspace, seq) = (&claim.notification.workspace, claim.notification.seq);
+        let (delivery, route, plugin, attempt) = (&claim.id, &claim.route, &claim.plugin, claim.attempt);
+        let took = until(began, now);
+        let next_in = next.next_at.map(|next_at| until(now, next_at));
+        if ended.outcome == Outcome::Delivered {
+            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, ?took, "delivered");
+        } else {
+            let (outcome, state) = (ended.outcome, next.state);
+            let reason = ended.reason.as_deref().unwrap_or_default();
+            tracing::warn!(
+                %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, ?next_in, "not delivered: {reason}"
+            );
+        }
+        self.observer.happened(&Happening::Attempted {
+            workspace: workspace.clone(),
+            seq,
+            delivery: delivery.clone(),
+            route: route.clone(),
+            plugin: plugin.clone(),
+            attempt: attempt.get(),
+            outcome: ended.outcome,
+            reason: ended.reason,
+            state: next.state,
+            took,
+            next_in,
+        });
+    }
+}
+
+fn attempt(claim: &Claim, started_at: Timestamp, ended_at: Timestamp, ended: &Ended) -> Attempt {
+    let plugin = ended.plugin.as_ref();
+    Attempt {
+        number: claim.attempt,
+        started_at,
+        ended_at,
+        outcome: ended.outcome,
+        reason: ended.reason.clone(),
+        steps: ended.steps,
+        plugin_version: plugin.map(|(version, _)| version.clone()),
+        plugin_digest: plugin.map(|(_, digest)| digest.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,41 @@
-fn main() {}
+//! `make bench`: measures the pipeline against what it is compared with, in one run, and prints what it measured.
+//!
+//! Absolute figures differ between machines and moments; the ratios are what to quote.
+
+#![allow(clippy::expect_used, reason = "a measurement that cannot be made ends the run")]
+#![allow(unreachable_pub, reason = "nobody imports a benchmark")]
+
+mod deliver;
+mod ingest;
+mod sandbox;
+mod world;
+
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+
+/// Rounds of everything that is compared; medians are printed.
+pub const ROUNDS: usize = 5;
+
+fn main() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
+    runtime.block_on(async {
+        sandbox::run().await;
+        ingest::run().await;
+        deliver::run().await;
+    });
+}
+
+/// The median of some measurements.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// How often a second something happened.
+pub fn rate(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
+}

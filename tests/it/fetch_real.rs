@@ -139,6 +139,7 @@ fn config(transport: Transport) -> Config {
     let token = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
     Config {
         file: "switchbell.yaml".into(),
+        listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),

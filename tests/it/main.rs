@@ -1,3 +1,17 @@
 //! Integration tests: one binary, modules in the order of the pipeline.
 
+#![allow(unreachable_pub, missing_docs, reason = "nobody imports a test binary")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may fail so"
+)]
+
+mod cli;
+mod crash;
 mod fetch_real;
+mod pipeline;
+mod support;
+mod tidy;

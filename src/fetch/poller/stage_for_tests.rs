@@ -89,6 +89,10 @@ impl Inbox for Store {
         self.sqlite.claim(now, most)
     }
 
+    fn owed(&self) -> BoxFuture<'_, ()> {
+        self.sqlite.owed()
+    }
+
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
         self.sqlite.finish(finished)
     }
@@ -141,6 +145,7 @@ pub(super) fn config() -> Config {
     };
     Config {
         file: "switchbell.yaml".into(),
+        listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::new(),

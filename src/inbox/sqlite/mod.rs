@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::Notify;
 
 use super::intake::chunks;
 use super::{Accepted, Claimed, DeliveryView, Finished, Inbox, InboxError, Intake, Name, Notification, Page, Position};
@@ -39,6 +40,7 @@ pub struct SqliteInbox {
     store: Store,
     readers: Arc<Mutex<Vec<Connection>>>,
     writer: Option<Writer>,
+    owed: Notify,
     /// Held as long as the store may be written.
     _lock: Option<Lock>,
 }
@@ -66,6 +68,7 @@ impl SqliteInbox {
             path: path.to_owned(),
             store,
             readers: Arc::default(),
+            owed: Notify::new(),
             writer: Some(Writer::start(connection).map_err(|error| errors::open(path, error))?),
             _lock: Some(lock),
         })
@@ -91,6 +94,7 @@ impl SqliteInbox {
             store,
             readers: Arc::new(Mutex::new(vec![connection])),
             writer: None,
+            owed: Notify::new(),
             _lock: None,
         })
     }
@@ -135,7 +139,11 @@ impl Inbox for SqliteInbox {
         async move {
             let mut accepted = Accepted::default();
             for chunk in chunks(intake) {
+                let owes = chunk.entries.iter().any(|entry| !entry.owed.is_empty());
                 let part = self.write(move |connection| write::accept(connection, &chunk)).await?;
+                if owes {
+                    self.owed.notify_one();
+                }
                 accepted.seqs.extend(part.seqs);
             }
             Ok(accepted)
@@ -157,9 +165,21 @@ impl Inbox for SqliteInbox {
         self.write(move |connection| write::claim(connection, &store, now, most)).boxed()
     }
 
+    fn owed(&self) -> BoxFuture<'_, ()> {
+        self.owed.notified().boxed()
+    }
+
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
         let store = self.store.clone();
-        self.write(move |connection| write::finish(connection, &store, &finished)).boxed()
+        let waits = finished.next.next_at.is_some();
+        async move {
+            self.write(move |connection| write::finish(connection, &store, &finished)).await?;
+            if waits {
+                self.owed.notify_one();
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {

@@ -315,3 +315,17 @@ fn files_that_are_no_store_are_refused_with_a_remedy() {
     let error = SqliteInbox::open(&folder_in_the_way, at(0)).unwrap_err().to_string();
     assert!(error.contains("x.db"), "{error}");
 }
+
+#[tokio::test]
+async fn whoever_waits_is_told_of_what_is_owed_and_of_what_is_put_off() {
+    let place = Place::new();
+    let inbox = place.open();
+    inbox.accept(intake("acme", vec![entry("e1", 0)], None)).await.unwrap();
+    assert!(inbox.owed().now_or_never().is_none(), "nothing is owed");
+    inbox.accept(intake("acme", vec![entry("e2", 1)], None)).await.unwrap();
+    inbox.owed().await;
+    let claim = inbox.claim(at(100), 1).await.unwrap().claims.remove(0);
+    let retry = Next { state: State::Retrying, next_at: Some(at(130)) };
+    inbox.finish(finished(&claim, Outcome::Retry, retry)).await.unwrap();
+    inbox.owed().await;
+}

@@ -1,0 +1,107 @@
+//! `switchbell check`: everything that is wrong with the configuration, at once, with the place and the remedy. What the
+//! files alone cannot tell is asked of the plugins: whether each loads, and whether it takes the settings of its targets.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::FOUND_WRONG;
+use super::output::{fail, print, print_json};
+use crate::config::{self, Config, Loaded, Problem, process_environment};
+use crate::send::settings_mistakes;
+use crate::wasm::{Catalog, Sandbox, Settings};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+    /// Counts warnings as mistakes.
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+/// What was found.
+struct Found {
+    mistakes: Vec<Problem>,
+    warnings: Vec<Problem>,
+    omitted: usize,
+}
+
+pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
+    let found = match config::load(file, &process_environment) {
+        Ok(Loaded { config, warnings }) => match plugin_mistakes(&config).await {
+            Ok(mistakes) => Found { mistakes, warnings, omitted: 0 },
+            Err(code) => return code,
+        },
+        Err(problems) => Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted },
+    };
+    let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print(found.told()) };
+    let wrong = !found.mistakes.is_empty() || (asked.deny_warnings && !found.warnings.is_empty());
+    if wrong { ExitCode::from(FOUND_WRONG) } else { printed }
+}
+
+impl Found {
+    fn told(&self) -> String {
+        let mut text: String = self.mistakes.iter().map(Problem::to_string).collect();
+        if self.omitted > 0 {
+            text.push_str(&format!("and {} more\n", self.omitted));
+        }
+        text.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
+        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mistakes = self.mistakes.len() + self.omitted;
+        let verdict = if mistakes == 0 { "the configuration is good".to_owned() } else { count(mistakes, "mistake") };
+        let warnings = self.warnings.len();
+        let warnings = if warnings == 0 { String::new() } else { format!(", {}", count(warnings, "warning")) };
+        text + &format!("{verdict}{warnings}\n")
+    }
+}
+
+/// What the plugins say: files that do not load, and settings that a plugin does not take.
+async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
+    let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
+    let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
+    let unloadable =
+        |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
+    let mut mistakes: Vec<Problem> =
+        problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
+    // A plugin that did not load is reported once, above.
+    mistakes.extend(settings_mistakes(config, &catalog).await);
+    Ok(mistakes)
+}
+
+#[derive(Serialize)]
+struct FoundJson<'a> {
+    mistakes: Vec<ProblemJson<'a>>,
+    warnings: Vec<ProblemJson<'a>>,
+    omitted: usize,
+}
+
+#[derive(Serialize)]
+struct ProblemJson<'a> {
+    file: &'a Path,
+    line: Option<usize>,
+    column: Option<usize>,
+    path: &'a str,
+    message: &'a str,
+}
+
+impl<'a> From<&'a Found> for FoundJson<'a> {
+    fn from(found: &'a Found) -> Self {
+        let json = |problems: &'a [Problem]| problems.iter().map(ProblemJson::from).collect();
+        Self { mistakes: json(&found.mistakes), warnings: json(&found.warnings), omitted: found.omitted }
+    }
+}
+
+impl<'a> From<&'a Problem> for ProblemJson<'a> {
+    fn from(problem: &'a Problem) -> Self {
+        Self {
+            file: &problem.file,
+            line: problem.place.map(|place| place.line),
+            column: problem.place.map(|place| place.column),
+            path: &problem.path,
+            message: &problem.message,
+        }
+    }
+}

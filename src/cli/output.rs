@@ -1,0 +1,156 @@
+//! What commands print: plain text for people, JSON with the seed's names for programs.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::COULD_NOT_RUN;
+use crate::inbox::{Attempt, DeliveryView};
+use crate::notification::Notification;
+
+/// Says why a command could not run.
+pub(super) fn fail(why: impl fmt::Display) -> ExitCode {
+    eprintln!("switchbell: {why}");
+    ExitCode::from(COULD_NOT_RUN)
+}
+
+/// Writes to standard output. A reader that has gone (`| head`) is no failure.
+pub(super) fn print(text: impl fmt::Display) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let written = write!(out, "{text}").and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => fail(format_args!("cannot print: {error}")),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Writes a value as JSON.
+pub(super) fn print_json(value: &impl Serialize) -> ExitCode {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => print(format_args!("{text}\n")),
+        Err(error) => fail(format_args!("cannot print: {error}")),
+    }
+}
+
+/// A notification as every surface spells it (product words of the notifications seed).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NotificationJson<'a> {
+    seq: u64,
+    workspace_id: &'a str,
+    source: &'a str,
+    event_id: &'a str,
+    name: &'a str,
+    timestamp: String,
+    received_at: String,
+    level: &'static str,
+    effective_level: &'static str,
+    subject: Option<&'a str>,
+    title: &'a str,
+    body: Option<&'a str>,
+    link: Option<LinkJson<'a>>,
+    data: Option<&'a RawValue>,
+    read_at: Option<()>,
+    read_by: Option<()>,
+    acknowledged_at: Option<()>,
+    acknowledged_by: Option<()>,
+}
+
+#[derive(Serialize)]
+struct LinkJson<'a> {
+    resource: &'a str,
+}
+
+impl<'a> From<&'a Notification> for NotificationJson<'a> {
+    fn from(of: &'a Notification) -> Self {
+        let event = &of.event;
+        Self {
+            seq: of.seq,
+            workspace_id: of.workspace.as_str(),
+            source: of.source.as_str(),
+            event_id: &event.event_id,
+            name: &event.name,
+            timestamp: event.timestamp.to_string(),
+            received_at: of.received_at.to_string(),
+            level: event.level.as_str(),
+            effective_level: of.effective_level.as_str(),
+            subject: event.subject.as_deref(),
+            title: &event.title,
+            body: event.body.as_deref(),
+            link: event.link.as_deref().map(|resource| LinkJson { resource }),
+            data: serde_json::from_str(&event.data).ok(),
+            read_at: None,
+            read_by: None,
+            acknowledged_at: None,
+            acknowledged_by: None,
+        }
+    }
+}
+
+/// A delivery as every surface spells it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DeliveryJson<'a> {
+    id: String,
+    workspace_id: &'a str,
+    route: &'a str,
+    target: &'a str,
+    plugin: &'a str,
+    plugin_version: Option<&'a str>,
+    state: &'static str,
+    due_at: String,
+    next_at: Option<String>,
+    attempts: Vec<AttemptJson<'a>>,
+    notifications: &'a [u64],
+    retry_of: Option<()>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AttemptJson<'a> {
+    number: u32,
+    started_at: String,
+    ended_at: String,
+    outcome: &'static str,
+    reason: Option<&'a str>,
+    steps: u32,
+    plugin_version: Option<&'a str>,
+    plugin_digest: Option<&'a str>,
+}
+
+impl<'a> From<&'a DeliveryView> for DeliveryJson<'a> {
+    fn from(of: &'a DeliveryView) -> Self {
+        Self {
+            id: of.id.to_string(),
+            workspace_id: of.workspace.as_str(),
+            route: of.route.as_str(),
+            target: &of.target,
+            plugin: of.plugin.as_str(),
+            plugin_version: of.attempts.last().and_then(|attempt| attempt.plugin_version.as_deref()),
+            state: of.state.as_str(),
+            due_at: of.due_at.to_string(),
+            next_at: of.next_at.map(|at| at.to_string()),
+            attempts: of.attempts.iter().map(AttemptJson::from).collect(),
+            notifications: &of.seqs,
+            retry_of: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Attempt> for AttemptJson<'a> {
+    fn from(of: &'a Attempt) -> Self {
+        Self {
+            number: of.number.get(),
+            started_at: of.started_at.to_string(),
+            ended_at: of.ended_at.to_string(),
+            outcome: of.outcome.as_str(),
+            reason: of.reason.as_deref(),
+            steps: of.steps,
+            plugin_version: of.plugin_version.as_deref(),
+            plugin_digest: of.plugin_digest.as_deref(),
+        }
+    }
+}

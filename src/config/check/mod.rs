@@ -1,0 +1,13 @@
+//! The rules that need more than one value.
+
+mod connector;
+mod plugins;
+mod reach;
+mod route;
+mod secret;
+mod server;
+mod workspace;
+
+pub(super) use secret::finished as finished_secrets;
+pub(super) use server::{Server, mentioned_workspaces, server};
+pub(super) use workspace::workspace;

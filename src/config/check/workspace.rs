@@ -1,0 +1,70 @@
+//! One workspace's file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::raw::{RawRoute, RawWorkspace};
+use super::super::read::{Map, Placed};
+use super::super::source::Report;
+use super::super::values::Member;
+use super::super::{Role, Route, Workspace};
+use super::{Server, connector, reach, route};
+use crate::notification::Name;
+use crate::route::Router;
+
+/// Most routes of a workspace.
+const ROUTES_MAX: usize = 200;
+
+/// Checks a workspace against itself and the operator's file. None when it cannot be used.
+pub(in crate::config) fn workspace(
+    name: &Name,
+    raw: RawWorkspace,
+    server: &Server,
+    report: &mut Report,
+) -> Option<Workspace> {
+    let members = members(raw.members);
+    let connectors = connector::check(raw.connectors, name, server, report);
+    let mut raw_routes = raw.routes;
+    if let Some(routes) = &mut raw_routes
+        && routes.len() > ROUTES_MAX
+    {
+        report.mistake(&routes.at, format!("{} routes: a workspace has at most {ROUTES_MAX}", routes.len()));
+        routes.value.truncate(ROUTES_MAX);
+    }
+    let raw_routes = raw_routes.map_or_else(Vec::new, |routes| routes.value);
+    reach::check(&raw_routes, &connectors, report);
+    let routes = routes(&raw_routes, &route::Context { workspace: name, members: &members, server }, report);
+    let router = Router::new(routes.iter().map(|route| route.when.clone()).collect());
+    let router = router.map_err(|error| {
+        report.mistake_in_whole(format!("the patterns of all routes together cannot be used: {error}"));
+    });
+    let connectors = connectors.into_iter().filter_map(|(name, known)| Some((name, known.connector?)));
+    Some(Workspace {
+        name: name.clone(),
+        file: report.file().to_owned(),
+        members,
+        connectors: connectors.collect(),
+        routes,
+        router: router.ok()?,
+    })
+}
+
+fn members(raw: Option<Placed<Map<Member, Role>>>) -> BTreeMap<String, Role> {
+    let entries = raw.map_or_else(Vec::new, |map| map.value.0);
+    // A member whose role is unusable is kept as an admin, so that their routes are not reported too.
+    entries.into_iter().map(|entry| (entry.name.0, entry.value.map_or(Role::Admin, |role| role.value))).collect()
+}
+
+fn routes(raw: &[Placed<RawRoute>], context: &route::Context<'_>, report: &mut Report) -> Vec<Route> {
+    let mut names = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    let mut routes = Vec::new();
+    for raw in raw {
+        if let Some(name) = &raw.name
+            && !names.insert(name.value.clone())
+        {
+            report.mistake(&name.at, format!("two routes are named {:?}: rename one", name.as_str()));
+        }
+        routes.extend(route::check(raw, context, &mut ids, report));
+    }
+    routes
+}

@@ -1,0 +1,214 @@
+//! Reads the files and puts the parts together.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::check::{self, Server};
+use super::node::Node;
+use super::raw::{RawServer, RawWorkspace};
+use super::read::Read;
+use super::source::Report;
+use super::variables;
+use super::{Config, Problem, Problems, Workspace, parse};
+use crate::notification::Name;
+
+/// Largest file, in bytes: far more than anybody writes by hand.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Most workspaces of one server.
+const WORKSPACES_MAX: usize = 1_000;
+
+/// A good configuration, and what in it deserves a look.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// What is no mistake, but probably not meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// The environment of this process, for [`load`]. A variable that is not Unicode counts as not set.
+pub fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Loads the operator's file and, beside it, those of the workspaces. `environment` looks up environment variables.
+///
+/// Nothing is changed on the way: files and secrets are read, and that is all.
+///
+/// # Errors
+/// Every mistake at once.
+pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Problems> {
+    let mut report = read_file(file);
+    let raw = read_tree(&mut report).and_then(|mut root| {
+        variables::expand(&mut root, environment, &mut report);
+        RawServer::read(&root, &mut report)
+    });
+    let folder = Folder::of(file);
+    let server = raw.map(|raw| check::server(raw, &folder, environment, &mut report));
+    let files = match &server {
+        Some(server) => workspace_files(server, &mut report),
+        None => Vec::new(),
+    };
+    let mut reports = Vec::new();
+    let mut workspaces = BTreeMap::new();
+    if let Some(server) = &server {
+        for (name, file) in &files {
+            let mut report = read_file(file);
+            let workspace = load_workspace(name, server, &mut report);
+            workspaces.extend(workspace.map(|workspace| (name.clone(), workspace)));
+            reports.push(report);
+        }
+        let names = files.iter().map(|(name, _)| name).collect();
+        check::mentioned_workspaces(server, &names, &mut report);
+    }
+    reports.insert(0, report);
+    finish(file, server, workspaces, reports)
+}
+
+fn load_workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
+    let mut root = read_tree(report)?;
+    variables::refuse(&mut root, report);
+    let raw = RawWorkspace::read(&root, report)?;
+    check::workspace(name, raw, server, report)
+}
+
+fn finish(
+    file: &Path,
+    server: Option<Server>,
+    workspaces: BTreeMap<Name, Workspace>,
+    reports: Vec<Report>,
+) -> Result<Loaded, Problems> {
+    let (mut mistakes, mut warnings, mut omitted) = (Vec::new(), Vec::new(), 0);
+    for mut report in reports {
+        report.mistakes.sort_by_key(|problem| problem.place);
+        report.warnings.sort_by_key(|problem| problem.place);
+        mistakes.append(&mut report.mistakes);
+        warnings.append(&mut report.warnings);
+        omitted += report.omitted;
+    }
+    match server {
+        Some(server) if mistakes.is_empty() => {
+            let config = Config {
+                file: file.to_owned(),
+                listen: server.listen,
+                store: server.store,
+                plugins: server.plugins,
+                secrets: check::finished_secrets(server.secrets),
+                workspaces,
+            };
+            Ok(Loaded { config, warnings })
+        }
+        _ => Err(Problems { mistakes, warnings, omitted }),
+    }
+}
+
+/// The folder of a file: as a person would name it, and from the root.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    pub shown: PathBuf,
+    pub absolute: PathBuf,
+}
+
+impl Folder {
+    fn of(file: &Path) -> Self {
+        let shown = file.parent().unwrap_or_else(|| Path::new("")).to_owned();
+        let here = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
+        let absolute = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
+        Self { shown, absolute }
+    }
+}
+
+/// The report about a file, with its text; without a text and with a mistake when it cannot be read.
+fn read_file(file: &Path) -> Report {
+    let mut invalid = None;
+    let text = match read_bytes(file, FILE_BYTES_MAX) {
+        Err(error) => return unreadable(file, &format!("cannot be read: {error}")),
+        Ok(None) => return unreadable(file, &format!("larger than {FILE_BYTES_MAX} bytes, the most a file may have")),
+        Ok(Some(bytes)) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
+            return unreadable(file, "this is UTF-16: save it as UTF-8");
+        }
+        Ok(Some(bytes)) => String::from_utf8(bytes).unwrap_or_else(|error| {
+            let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            invalid = Some(good.iter().filter(|&&byte| byte == b'\n').count() + 1);
+            String::new()
+        }),
+    };
+    if let Some(line) = invalid {
+        return unreadable(file, &format!("line {line} is not UTF-8: save the file as UTF-8"));
+    }
+    let text = text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned);
+    Report::new(file.to_owned(), text)
+}
+
+fn unreadable(file: &Path, message: &str) -> Report {
+    let mut report = Report::new(file.to_owned(), String::new());
+    report.mistake_in_whole(message);
+    report
+}
+
+/// The bytes of a regular file; none when there are more than `most`.
+pub(super) fn read_bytes(file: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)?.take(most + 1).read_to_end(&mut bytes)?;
+    let fits = u64::try_from(bytes.len()).is_ok_and(|length| length <= most);
+    Ok(fits.then_some(bytes))
+}
+
+/// The tree of a file that has something to say.
+fn read_tree(report: &mut Report) -> Option<Node> {
+    if !report.mistakes.is_empty() {
+        return None;
+    }
+    let root = parse::parse(report);
+    if root.as_ref().is_none_or(Node::is_null) && report.mistakes.is_empty() {
+        report.mistake_in_whole("this file says nothing: write at least one key");
+        return None;
+    }
+    root
+}
+
+/// The workspaces' files with their names, by name.
+fn workspace_files(server: &Server, report: &mut Report) -> Vec<(Name, PathBuf)> {
+    let Some(folder) = &server.workspaces else { return Vec::new() };
+    let at = &folder.at;
+    let entries = std::fs::read_dir(&folder.value).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => {
+            let message = format!("cannot read the folder {}: {error}; create it, or name another", folder.display());
+            report.mistake(at, message);
+            return Vec::new();
+        }
+    };
+    let mut files = Vec::new();
+    let mut names: Vec<String> = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    for file_name in names.iter().filter(|name| !name.starts_with('.')) {
+        let path = folder.join(file_name);
+        if let Some(stem) = file_name.strip_suffix(".yml") {
+            let message = format!("{} is not read: rename it to {stem}.yaml", path.display());
+            report.mistake(at, message);
+        }
+        let Some(stem) = file_name.strip_suffix(".yaml").filter(|_| !path.is_dir()) else { continue };
+        match stem.parse() {
+            Ok(name) => files.push((name, path)),
+            Err(error) => {
+                let shown = super::scalar::harmless(file_name).into_owned();
+                report.mistake(at, format!("the file {shown} names no workspace: {error}, before `.yaml`"));
+            }
+        }
+    }
+    if files.is_empty() {
+        report.warning(at, format!("no workspace: {} holds no NAME.yaml, so nothing is polled", folder.display()));
+    }
+    if files.len() > WORKSPACES_MAX {
+        report.mistake(at, format!("{} workspaces: one server has at most {WORKSPACES_MAX}", files.len()));
+        files.truncate(WORKSPACES_MAX);
+    }
+    files
+}

@@ -1,0 +1,131 @@
+//! What of a file is never shown: places and texts that may hold a credential.
+
+use super::Place;
+use super::node::{Entry, Kind, Node};
+
+/// A text of this many bytes without white space may be a credential: the shortest that a secret may have.
+const CREDENTIAL_BYTES_MIN: usize = 16;
+
+/// The places of texts that are never shown, in the order of the file.
+pub(super) fn hidden(root: &Node) -> Vec<(Place, Place)> {
+    let mut hidden = Vec::new();
+    hide(root, Guard::Open, &mut hidden);
+    hidden
+}
+
+/// How closely what stands under a key is guarded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Shown.
+    Open,
+    /// Shown unless it is long enough to be a credential.
+    Long,
+    /// A host, shown unless it brings more than a host.
+    Host,
+    /// An entry of `secrets`, of which only the rules are shown.
+    Secret,
+    /// Never shown.
+    Closed,
+}
+
+fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
+    match &node.kind {
+        Kind::Scalar(scalar) => {
+            let text = &scalar.text;
+            let is_hidden = match guard {
+                Guard::Open => false,
+                Guard::Long => text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace),
+                Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
+                Guard::Secret | Guard::Closed => true,
+            };
+            if is_hidden {
+                hidden.push((node.at.place, node.end));
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| hide(item, guard, hidden)),
+        Kind::Mapping(entries) => {
+            entries.iter().for_each(|entry| hide(&entry.value, guard_of(entry, guard), hidden));
+        }
+        Kind::Reported => {}
+    }
+}
+
+fn guard_of(entry: &Entry, outer: Guard) -> Guard {
+    match (outer, entry.key.as_str()) {
+        (Guard::Secret, "in" | "workspaces" | "weak") => Guard::Open,
+        (Guard::Secret | Guard::Open, "hosts" | "host" | "http" | "url") => Guard::Host,
+        (Guard::Secret | Guard::Closed, _) => outer,
+        (_, "secrets") => Guard::Secret,
+        (_, "env") => Guard::Closed,
+        (_, "with" | "auth" | "run" | "secret") => Guard::Long,
+        (_, key) if names_credential(key) => Guard::Closed,
+        _ => outer,
+    }
+}
+
+/// Whether a word announces a credential.
+pub(super) fn names_credential(word: &str) -> bool {
+    let word = word.to_ascii_lowercase().replace(['-', '_'], "");
+    ["token", "password", "passwd", "apikey", "authorization", "credential", "privatekey", "webhookurl"]
+        .iter()
+        .any(|sign| word.contains(sign))
+}
+
+pub(super) fn places(masked: &mut [bool], text: &str, line: usize, hidden: &[(Place, Place)]) {
+    let first = hidden.partition_point(|(_, end)| end.line < line);
+    for (start, end) in hidden.iter().skip(first).take_while(|(start, _)| start.line <= line) {
+        let from = if start.line < line { 0 } else { start.column.saturating_sub(1) };
+        let to = if end.line > line { masked.len() } else { end.column.saturating_sub(1).min(masked.len()) };
+        // The parser counts the white space behind some texts as theirs.
+        let behind = text.chars().take(to).skip(from).collect::<Vec<_>>();
+        let behind = behind.iter().rev().take_while(|c| c.is_whitespace()).count();
+        if let Some(cells) = masked.get_mut(from..to.saturating_sub(behind).max(from)) {
+            cells.fill(true);
+        }
+    }
+}
+
+/// Masks what follows the first colon or dash of a line.
+pub(super) fn value(masked: &mut [bool], line: &str) {
+    let start = line.chars().position(|c| c == ':').or_else(|| line.chars().position(|c| c == '-'));
+    let indentation = line.chars().take_while(|c| c.is_whitespace()).count();
+    if let Some(cells) = masked.get_mut(start.map_or(indentation, |start| start + 2)..) {
+        cells.fill(true);
+    }
+}
+
+/// Masks what may be a credential in the URLs of a line: user and password, the query, and of web addresses whatever
+/// follows the host.
+pub(super) fn urls(masked: &mut [bool], line: &str) {
+    let chars: Vec<char> = line.chars().collect();
+    for scheme_end in (0..chars.len()).filter(|&index| chars.get(index..index + 3) == Some(&[':', '/', '/'])) {
+        let before = chars.get(..scheme_end).unwrap_or_default();
+        let scheme: Vec<char> = before.iter().rev().take_while(|c| c.is_ascii_alphanumeric()).copied().collect();
+        let is_web = matches!(scheme.as_slice(), ['p', 't', 't', 'h'] | ['s', 'p', 't', 't', 'h']);
+        let start = scheme_end + 3;
+        let rest = chars.get(start..).unwrap_or_default();
+        let rest = rest.get(..url_length(rest)).unwrap_or_default();
+        let host_end = rest.iter().position(|c| matches!(c, '/' | '?' | '#')).unwrap_or(rest.len());
+        let host_start = rest.iter().take(host_end).rposition(|&c| c == '@').unwrap_or(0);
+        let shown = if is_web { host_end } else { rest.iter().position(|&c| c == '?').unwrap_or(rest.len()) };
+        let shown = (shown + 1).min(rest.len());
+        for range in [start..start + host_start, start + shown..start + rest.len()] {
+            if let Some(cells) = masked.get_mut(range) {
+                cells.fill(true);
+            }
+        }
+    }
+}
+
+/// How many characters belong to the URL whose scheme stood before them. A `]` ends it unless it closes an address.
+fn url_length(rest: &[char]) -> usize {
+    let mut in_brackets = false;
+    for (index, &c) in rest.iter().enumerate() {
+        let closes_list = c == ']' && !in_brackets;
+        if c.is_whitespace() || closes_list || matches!(c, '"' | '\'' | ',' | '}' | '{') {
+            return index;
+        }
+        in_brackets = c == '[' || in_brackets && c != ']';
+    }
+    rest.len()
+}

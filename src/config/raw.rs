@@ -1,0 +1,252 @@
+//! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
+
+use super::Role;
+use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
+use super::section::Need::{Default, Optional, Required};
+use super::section::section;
+use super::values::{
+    Bytes, ConnectorUrl, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin, OutboxUri, Settings,
+    Span, Store, TextPattern, VariableName,
+};
+use crate::notification::{Level, Name};
+
+section! {
+    /// The operator's file, `switchbell.yaml`.
+    struct RawServer {
+        /// The IP address and port that the server listens on.
+        "listen" => listen: Listen, Default("127.0.0.1:7420");
+        /// Where notifications and deliveries are kept: `sqlite:PATH`.
+        "store" => store: Store, Default("sqlite:data/switchbell.db");
+        /// The folder with one file for each workspace.
+        "workspaces" => workspaces: Text, Default("workspaces/");
+        /// How outboxes are polled.
+        "poll" => poll: RawPoll, Optional;
+        /// The only programs that a connector may start.
+        "commands" => commands: Map<Name, RawCommand>, Optional;
+        /// Where plugins are, what they may reach and use.
+        "plugins" => plugins: RawPlugins, Optional;
+        /// Credentials, each with the one place it may be put.
+        "secrets" => secrets: Map<Name, RawSecret>, Optional;
+    }
+    not yet: ["public_url", "trusted_proxies", "retention", "catalog", "mail"]
+}
+
+section! {
+    /// How outboxes are polled.
+    struct RawPoll {
+        /// The usual wait between two reads.
+        "base" => base: Span, Default("60s");
+        /// No wait is shorter.
+        "floor" => floor: Span, Default("15s");
+        /// No wait is longer, but for a server's Retry-After.
+        "ceiling" => ceiling: Span, Default("300s");
+        /// Events asked for in one read.
+        "max_events" => max_events: Whole<1, 1000>, Default("100");
+        /// Reads in a row while an outbox has more.
+        "chained_reads" => chained_reads: Whole<1, 20>, Default("5");
+        /// How far back an outbox may replay.
+        "max_age" => max_age: Span, Default("90d");
+    }
+    not yet: ["budget_per_minute"]
+}
+
+section! {
+    /// A program that connectors may start.
+    struct RawCommand {
+        /// The program and its arguments, as a list.
+        "run" => run: Vec<Placed<Text>>, Required;
+        /// Environment variables it is started with.
+        "env" => env: Map<VariableName, Text>, Optional;
+        /// The workspaces that may use it; none when left out.
+        "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
+    }
+    not yet: []
+}
+
+section! {
+    /// Where plugins are, what they may reach and use.
+    struct RawPlugins {
+        /// The folder with one `NAME.wasm` for each plugin.
+        "directory" => directory: Text, Default("plugins/");
+        /// What each plugin may reach; nothing when left out.
+        "grants" => grants: Map<Name, RawGrant>, Optional;
+        /// What one attempt may use.
+        "limits" => limits: RawLimits, Optional;
+    }
+    not yet: ["gate", "trust"]
+}
+
+section! {
+    /// What one plugin may reach.
+    struct RawGrant {
+        /// The hosts it may send HTTP requests to.
+        "http" => http: Vec<Placed<HttpEntry>>, Optional;
+    }
+    not yet: ["mail", "tools", "workspaces"]
+}
+
+section! {
+    /// A host that a plugin may send HTTP requests to.
+    struct RawHttpGrant {
+        /// `host`, `host:port` or `*.suffix`; https unless it begins with `http://`.
+        "host" => host: Origin, Required;
+        /// Whether the name may resolve to a private address.
+        "private" => private: bool, Optional;
+        /// The workspaces it is limited to; all when left out.
+        "workspaces" => workspaces: NonEmpty<Name>, Optional;
+    }
+    not yet: []
+}
+
+section! {
+    /// What one attempt of a plugin may use.
+    struct RawLimits {
+        /// Linear memory of one instance.
+        "memory" => memory: Bytes, Default("32MiB");
+        /// CPU time of one step.
+        "step_cpu" => step_cpu: Span, Default("100ms");
+        /// Steps in one attempt.
+        "steps" => steps: Whole<2, 1000>, Default("64");
+        /// Wall time of one attempt, waiting included.
+        "attempt_time" => attempt_time: Span, Default("24h");
+    }
+    not yet: []
+}
+
+section! {
+    /// A credential: where its value comes from and the one place it may be put.
+    struct RawSecret {
+        /// The environment variable that holds the value.
+        "env" => env: VariableName, Optional;
+        /// The file that holds the value.
+        "file" => file: Text, Optional;
+        /// The one place it may be put.
+        "in" => place: HeaderOrPlace, Required;
+        /// The hosts it may be sent to.
+        "hosts" => hosts: NonEmpty<Host>, Optional;
+        /// The workspaces that may use it; none when left out.
+        "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
+        /// Whether a value shorter than 16 bytes is accepted.
+        "weak" => weak: bool, Optional;
+    }
+    not yet: ["command", "oauth"]
+}
+
+section! {
+    /// A workspace's file, `workspaces/NAME.yaml`.
+    struct RawWorkspace {
+        /// The members and their roles.
+        "members" => members: Map<Member, Role>, Optional;
+        /// The MCP servers it uses; the name of each is the `source` of its events.
+        "connectors" => connectors: Map<Name, RawConnector>, Optional;
+        /// Who should hear of what.
+        "routes" => routes: Vec<Placed<RawRoute>>, Optional;
+    }
+    not yet: ["consumers"]
+}
+
+section! {
+    /// One MCP server.
+    struct RawConnector {
+        /// The name of a program that the operator declares.
+        "command" => command: Name, Optional;
+        /// The endpoint of a server that speaks streamable HTTP.
+        "url" => url: ConnectorUrl, Optional;
+        /// How to sign in to the `url`.
+        "auth" => auth: RawAuth, Optional;
+        /// The outbox it declares.
+        "notifications" => notifications: RawOutbox, Optional;
+        /// The highest level that what it says may have.
+        "ceiling" => ceiling: Level, Default("info");
+        /// How it is polled, where that differs from the operator's settings.
+        "poll" => poll: RawOwnPoll, Optional;
+    }
+    not yet: ["catalog", "headers"]
+}
+
+section! {
+    /// How to sign in to a connector.
+    struct RawAuth {
+        /// A secret that is sent as a bearer token.
+        "bearer" => bearer: RawSecretName, Required;
+    }
+    not yet: ["oauth", "headers"]
+}
+
+section! {
+    /// A secret by its name.
+    struct RawSecretName {
+        /// The name it has in the operator's file.
+        "secret" => secret: Text, Required;
+    }
+    not yet: []
+}
+
+section! {
+    /// The outbox that a connector declares.
+    struct RawOutbox {
+        /// Its URI.
+        "resource" => resource: OutboxUri, Required;
+        /// What it holds, for people.
+        "description" => description: Text, Optional;
+    }
+    not yet: ["manifest", "push"]
+}
+
+section! {
+    /// How one connector is polled; never faster than the operator's floor nor slower than the operator's ceiling.
+    struct RawOwnPoll {
+        /// The usual wait between two reads.
+        "base" => base: Span, Optional;
+        /// No wait is shorter.
+        "floor" => floor: Span, Optional;
+        /// No wait is longer.
+        "ceiling" => ceiling: Span, Optional;
+    }
+    not yet: []
+}
+
+section! {
+    /// A rule: what it matches and what that is delivered to.
+    struct RawRoute {
+        /// The name of the route.
+        "name" => name: Name, Required;
+        /// The admin it acts for.
+        "owner" => owner: Member, Required;
+        /// What it matches; everything when left out.
+        "when" => when: RawWhen, Optional;
+        /// The targets, one to five.
+        "deliver" => deliver: Vec<Placed<RawTarget>>, Required;
+    }
+    not yet: []
+}
+
+section! {
+    /// What a route matches. All conditions that are given must hold.
+    struct RawWhen {
+        /// Patterns over the dotted name, one of which must match.
+        "name" => name: OneOrMore<NamePattern>, Optional;
+        /// Patterns over the dotted name, none of which may match.
+        "not" => not: OneOrMore<NamePattern>, Optional;
+        /// The least level after the ceiling.
+        "level" => level: Level, Optional;
+        /// Connectors, one of which it must come from.
+        "source" => source: OneOrMore<TextPattern>, Optional;
+        /// Patterns over the subject, one of which must match.
+        "subject" => subject: OneOrMore<TextPattern>, Optional;
+    }
+    not yet: []
+}
+
+section! {
+    /// One thing that a route delivers to.
+    struct RawTarget {
+        /// A name that keeps the target's identity when its settings change.
+        "id" => id: Name, Optional;
+        /// The plugin.
+        "plugin" => plugin: Name, Required;
+        /// The plugin's settings.
+        "with" => with: Settings, Optional;
+    }
+    not yet: ["after", "unless", "hold", "collect", "at_most", "retry", "on_unknown", "order"]
+}

@@ -1,0 +1,166 @@
+//! How sections of a file are declared and read: each key once, with its type, whether it is needed, and what it is for.
+
+use super::node::{At, Entry, Kind, Node};
+use super::read::{Placed, Read, placed, refuse};
+use super::scalar::{Scalar, quote};
+use super::source::Report;
+use super::suggest;
+
+/// A kind of mapping with known keys.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// The keys it has, in the order they are shown.
+    pub keys: &'static [Key],
+    /// Keys of the documented configuration that this version does not have.
+    pub not_yet: &'static [&'static str],
+}
+
+/// One key of a section.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What may stand there, in words.
+    pub wanted: &'static str,
+    pub need: Need,
+}
+
+/// Whether a key must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Required,
+    Optional,
+    /// What stands for it when it is left out, as it would be written.
+    Default(&'static str),
+}
+
+impl Section {
+    /// The entries of a mapping, once every key that does not belong there was reported.
+    pub(super) fn open<'n>(&self, node: &'n Node, report: &mut Report) -> Option<&'n [Entry]> {
+        let Kind::Mapping(entries) = &node.kind else {
+            let names = self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+            refuse(node, "a mapping", &format!("its keys are {names}"), report);
+            return None;
+        };
+        for entry in entries {
+            if let Some(message) = self.objection(&entry.key) {
+                report.mistake(&entry.key_at, message);
+            }
+        }
+        Some(entries)
+    }
+
+    fn objection(&self, key: &str) -> Option<String> {
+        if self.keys.iter().any(|known| known.name == key) {
+            return None;
+        }
+        if self.not_yet.contains(&key) {
+            return Some(format!("`{key}` is not supported by this version: remove it"));
+        }
+        let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
+        Some(format!("unknown key {}{hint}", quote(key)))
+    }
+
+    /// The key that a misspelt one stands for.
+    fn meant(&self, key: &str) -> Option<&'static str> {
+        let names: Vec<_> = self.keys.iter().map(|key| key.name).collect();
+        if names.contains(&key) { None } else { suggest::closest(key, &names) }
+    }
+
+    /// Reads one key of an opened section.
+    pub(super) fn field<T: Read>(
+        &self,
+        name: &str,
+        (node, entries): (&Node, &[Entry]),
+        report: &mut Report,
+    ) -> Option<Placed<T>> {
+        if let Some(entry) = entries.iter().find(|entry| entry.key == name) {
+            return placed(&entry.value, report);
+        }
+        let key = self.keys.iter().find(|key| key.name == name)?;
+        match key.need {
+            Need::Optional => None,
+            // A misspelt key is reported once, by its own name.
+            Need::Required if entries.iter().any(|entry| self.meant(&entry.key) == Some(name)) => None,
+            Need::Required => {
+                let about = key.about.trim().trim_end_matches('.');
+                let about: String =
+                    about.chars().take(1).flat_map(char::to_lowercase).chain(about.chars().skip(1)).collect();
+                report.mistake(&node.at, format!("`{name}` is missing ({about}): write {}", key.wanted));
+                None
+            }
+            Need::Default(text) => {
+                let scalar = Scalar { text: text.to_owned(), plain: true, written: None };
+                let at = At { path: node.at.path.key(name), place: node.at.place };
+                placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
+            }
+        }
+    }
+}
+
+/// The keys that stand in a section.
+#[derive(Debug)]
+pub(super) struct Given(Vec<String>);
+
+impl Given {
+    /// Of these entries.
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        Self(entries.iter().map(|entry| entry.key.clone()).collect())
+    }
+
+    /// Whether a key stands there, usable or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|given| given == key)
+    }
+}
+
+/// Declares a section: a struct with one optional, placed value for each key, its [`Section`], and how it is read.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        struct $name:ident {
+            $( $(#[doc = $key_about:literal])+ $key:literal => $field:ident: $type:ty, $need:expr; )+
+        }
+        not yet: [$($later:literal),*]
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug)]
+        pub(in crate::config) struct $name {
+            $( $(#[doc = $key_about])+ pub $field: Option<$crate::config::read::Placed<$type>>, )+
+            /// Which keys stand in the file, whether usable or not.
+            #[allow(dead_code, reason = "not every section has a rule about keys that are there but unusable")]
+            pub given: $crate::config::section::Given,
+        }
+
+        impl $name {
+            /// The keys and what they are for.
+            pub(in crate::config) const SECTION: $crate::config::section::Section = $crate::config::section::Section {
+                keys: &[$( $crate::config::section::Key {
+                    name: $key,
+                    about: concat!($($key_about),+),
+                    wanted: <$type as $crate::config::read::Read>::WANTED,
+                    need: $need,
+                } ),+],
+                not_yet: &[$($later),*],
+            };
+        }
+
+        impl $crate::config::read::Read for $name {
+            const WANTED: &'static str = "a mapping";
+
+            fn read(
+                node: &$crate::config::node::Node,
+                report: &mut $crate::config::source::Report,
+            ) -> Option<Self> {
+                let section = Self::SECTION;
+                let entries = section.open(node, report)?;
+                Some(Self {
+                    $( $field: section.field($key, (node, entries), report), )+
+                    given: $crate::config::section::Given::of(entries),
+                })
+            }
+        }
+    };
+}
+pub(super) use section;

@@ -1,0 +1,15 @@
+//! What single values may be: each type reads its own text and says what is wrong with it.
+
+mod address;
+mod grant;
+mod outbox;
+mod settings;
+mod time;
+mod words;
+
+pub(super) use address::{ConnectorUrl, Host, Listen, Store};
+pub(super) use grant::{HttpEntry, Origin};
+pub(super) use outbox::OutboxUri;
+pub(super) use settings::Settings;
+pub(super) use time::{Bytes, Span, show};
+pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};

@@ -1,0 +1,181 @@
+//! Names, levels, roles, patterns, variable names and the places of secrets.
+
+use super::super::read::FromText;
+use super::super::scalar::is_harmless;
+use super::super::variables::is_variable_name;
+use super::super::{Role, SecretPlace, suggest};
+use crate::notification::{Level, Name};
+use crate::route::{check_name_pattern, check_text_pattern};
+
+impl FromText for Name {
+    const WANTED: &'static str = "a name";
+    const SEES_NUMBERS: bool = true;
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| format!("{quoted} is no name: a name is 1 to 63 of a-z, 0-9 and inner hyphens"))
+    }
+}
+
+impl FromText for Level {
+    const WANTED: &'static str = "a level (info, attention or urgent)";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        Self::parse(text).ok_or_else(|| {
+            let meant = match text.to_ascii_lowercase().as_str() {
+                "high" | "critical" | "crit" | "error" | "fatal" | "emergency" | "alert" | "page" => Some("urgent"),
+                "warning" | "warn" | "medium" | "important" | "notice" => Some("attention"),
+                "low" | "normal" | "debug" | "information" | "all" | "any" => Some("info"),
+                _ => suggest::closest(text, &Self::ALL.map(Self::as_str)),
+            };
+            let meant = meant.map_or_else(String::new, |meant| format!("; for {quoted} write {meant}"));
+            format!("{quoted} is no level: the levels are info, attention and urgent{meant}")
+        })
+    }
+}
+
+impl FromText for Role {
+    const WANTED: &'static str = "a role (admin or member)";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        match text {
+            "admin" => Ok(Self::Admin),
+            "member" => Ok(Self::Member),
+            _ => Err(format!("{quoted} is no role: write admin (writes routes) or member (reads)")),
+        }
+    }
+}
+
+/// Who a member is: an address or another identifier without white space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::config) struct Member(pub String);
+
+/// Longest identifier of a member, in bytes: that of a mail address (RFC 5321 §4.5.3.1.3).
+const MEMBER_BYTES_MAX: usize = 254;
+
+impl FromText for Member {
+    const WANTED: &'static str = "a member such as `admin@example.com`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let fits =
+            (1..=MEMBER_BYTES_MAX).contains(&text.len()) && text.chars().all(|c| is_harmless(c) && !c.is_whitespace());
+        fits.then(|| Self(text.to_owned())).ok_or_else(|| {
+            format!(
+                "{quoted} is no member: write an address such as `admin@example.com`, without white space, at most \
+                     {MEMBER_BYTES_MAX} bytes"
+            )
+        })
+    }
+}
+
+/// A pattern over dotted names.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct NamePattern(pub String);
+
+impl FromText for NamePattern {
+    const WANTED: &'static str = "a pattern such as `domain.*`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        check_name_pattern(text).map_err(|error| format!("{quoted}: {error}"))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// A pattern over a subject or a source.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct TextPattern(pub String);
+
+impl TextPattern {
+    /// Whether it is a literal text.
+    pub(in crate::config) fn is_literal(&self) -> bool {
+        !self.0.contains(['*', '?'])
+    }
+}
+
+impl FromText for TextPattern {
+    const WANTED: &'static str = "a text or pattern such as `*.example`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        check_text_pattern(text).map_err(|error| format!("{quoted}: {error}"))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// The name of an environment variable.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct VariableName(pub String);
+
+impl FromText for VariableName {
+    const WANTED: &'static str = "the name of an environment variable";
+
+    /// Never quotes the text: people write the value itself here.
+    fn from_text(text: &str, _: &str) -> Result<Self, String> {
+        is_variable_name(text).then(|| Self(text.to_owned())).ok_or_else(|| {
+            "this is no name of an environment variable: write a name of letters, digits and `_`, not the value"
+                .to_owned()
+        })
+    }
+}
+
+/// `in:` of a secret.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct HeaderOrPlace(pub SecretPlace);
+
+/// Places of the documented configuration that this version does not have.
+const PLACES_NOT_YET: [&str; 6] = ["query", "path", "body", "sign", "basic", "mail"];
+
+/// Headers that the host sets itself and no secret may replace.
+const HOST_HEADERS: [&str; 12] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-tenant-id",
+    "x-workspace-id",
+];
+
+impl FromText for HeaderOrPlace {
+    const WANTED: &'static str = "a place (`url`, `header:NAME`, `header:NAME:PREFIX` or `connector`)";
+
+    fn from_text(text: &str, _: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        match (kind, rest) {
+            ("url", None) => Ok(Self(SecretPlace::Url)),
+            ("connector", None) => Ok(Self(SecretPlace::Connector)),
+            ("header", Some(header)) => header_place(header).map(Self),
+            (kind, _) if PLACES_NOT_YET.contains(&kind) => {
+                Err(format!("`in: {kind}` is not supported by this version: use url, header:NAME or connector"))
+            }
+            _ => Err(
+                "unknown place: write `url` (the secret is a whole URL), `header:NAME`, `header:NAME:PREFIX` (as in \
+                      \"header:Authorization:Bearer\") or `connector`"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+fn header_place(text: &str) -> Result<SecretPlace, String> {
+    let (name, prefix) = text.split_once(':').map_or((text, None), |(name, prefix)| (name, Some(prefix)));
+    let name = name.to_ascii_lowercase();
+    // A token (RFC 9110 §5.6.2).
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err("a header's name is missing or holds a character it may not: write `header:NAME`, as in \
+                    \"header:Authorization:Bearer\""
+            .to_owned());
+    }
+    if HOST_HEADERS.contains(&name.as_str()) || name.starts_with("proxy-") {
+        return Err(format!("the header {name} is set by Switchbell itself: a secret needs another"));
+    }
+    let prefix_fits = |prefix: &str| !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_graphic());
+    if !prefix.is_none_or(prefix_fits) {
+        return Err("the prefix after the header's name is one word, as in \"header:Authorization:Bearer\"".to_owned());
+    }
+    Ok(SecretPlace::Header { name, prefix: prefix.map(str::to_owned) })
+}

@@ -1,0 +1,95 @@
+//! Performs what a plugin asks for, behind the guard.
+
+pub mod guard;
+mod http;
+pub mod secret;
+
+use std::fmt;
+
+use crate::config::Grant;
+use crate::notification::Name;
+use crate::wasm::{Action, Answer, Fault, Reach};
+use secret::Seals;
+
+pub use http::HttpClient;
+
+/// What one attempt may do: decided once, when it begins.
+#[derive(Debug)]
+pub struct Permission<'a> {
+    /// The plugin that asks.
+    pub plugin: &'a Name,
+    /// For whose workspace.
+    pub workspace: &'a Name,
+    /// What the operator granted the plugin.
+    pub grant: &'a Grant,
+    /// The secrets the target's settings name.
+    pub seals: &'a Seals<'a>,
+}
+
+/// Performs actions.
+#[derive(Clone, Debug)]
+pub struct Effects {
+    http: HttpClient,
+}
+
+/// Why effects cannot be performed at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectsError(String);
+
+impl fmt::Display for EffectsError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the HTTP client cannot be set up: {}", self.0)
+    }
+}
+
+impl std::error::Error for EffectsError {}
+
+impl Effects {
+    /// Sets up the clients.
+    ///
+    /// # Errors
+    /// When the system's certificates or resolver cannot be used.
+    pub fn new() -> Result<Self, EffectsError> {
+        HttpClient::new().map(|http| Self { http })
+    }
+
+    /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
+    pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
+        match action {
+            Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
+            Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
+            Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
+            Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
+            Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),
+        }
+    }
+}
+
+fn not_done(what: &str) -> Fault {
+    denied("not-supported", format!("this version of the host does not do {what}: the plugin needs a newer one"))
+}
+
+/// A refusal: nothing was sent, and asking again will not help.
+fn denied(code: &str, message: String) -> Fault {
+    fault(Reach::Denied, code, message)
+}
+
+fn fault(reach: Reach, code: &str, message: String) -> Fault {
+    Fault { reach, code: code.to_owned(), message, status: None, after_seconds: None }
+}
+
+/// Whether a destination accepted the effect, or may have: repeating it could do it twice.
+pub fn may_have_happened(answer: &Answer) -> bool {
+    let unanswered = |fault: &Fault| fault.reach == Reach::Unanswered;
+    match answer {
+        Answer::Http(Ok(response)) => (200..300).contains(&response.status),
+        Answer::Mail(Ok(mailed)) => {
+            mailed.recipients.iter().any(|recipient| recipient.outcome.as_ref().map_or_else(unanswered, |()| true))
+        }
+        Answer::Tool(Ok(_)) | Answer::Other(Ok(_)) => true,
+        Answer::Http(Err(fault)) | Answer::Mail(Err(fault)) | Answer::Tool(Err(fault)) | Answer::Other(Err(fault)) => {
+            unanswered(fault)
+        }
+        Answer::Resumed(_) => false,
+    }
+}

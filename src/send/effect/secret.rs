@@ -1,0 +1,186 @@
+//! Sealed secrets: plugins see placeholders, and the host puts values in where a secret's own rule allows.
+
+use std::collections::BTreeMap;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
+
+use crate::config::{HostPattern, Secret, SecretPlace};
+use crate::notification::Name;
+
+/// How every placeholder begins; only characters that URLs leave as they are.
+pub const PREFIX: &str = "switchbell-secret.";
+
+/// The random part of the stand-ins that `check` sees: those of attempts are drawn anew.
+const STAND_IN: &str = "0000000000000000";
+
+/// The placeholders of one attempt.
+#[derive(Debug)]
+pub struct Seals<'a> {
+    by_placeholder: BTreeMap<String, (&'a Name, &'a Secret)>,
+}
+
+/// The settings of a target as a plugin sees them.
+#[derive(Debug)]
+pub struct Sealed<'a> {
+    /// JSON text with placeholders for secrets.
+    pub settings: String,
+    /// What they stand for.
+    pub seals: Seals<'a>,
+}
+
+/// Why settings cannot be sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchSecret(pub String);
+
+impl<'a> Seals<'a> {
+    /// The secret with this placeholder.
+    pub fn get(&self, placeholder: &str) -> Option<(&'a Name, &'a Secret)> {
+        self.by_placeholder.get(placeholder).copied()
+    }
+
+    /// The name of a secret whose placeholder stands somewhere in `bytes`.
+    pub fn found_in(&self, bytes: &[u8]) -> Option<&'a Name> {
+        let stands =
+            |placeholder: &str| bytes.windows(placeholder.len()).any(|window| window == placeholder.as_bytes());
+        // Most texts hold none at all: one search for what all of them begin with settles it.
+        if !stands(PREFIX) {
+            return None;
+        }
+        self.by_placeholder.iter().find(|(placeholder, _)| stands(placeholder)).map(|(_, &(name, _))| name)
+    }
+
+    /// `text` with every secret's value and placeholder taken out, for reasons that are kept and shown.
+    pub fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (placeholder, (name, secret)) in &self.by_placeholder {
+            let mark = format!("[secret {name}]");
+            text = text.replace(placeholder.as_str(), &mark).replace(secret.value.as_str(), &mark);
+        }
+        text
+    }
+}
+
+/// Replaces each `{"secret": NAME}` of a target's settings by a placeholder drawn for one attempt.
+///
+/// # Errors
+/// Names a secret that there is not.
+pub fn seal<'a>(settings: &Value, secrets: &'a BTreeMap<Name, Secret>) -> Result<Sealed<'a>, NoSuchSecret> {
+    let mut by_placeholder = BTreeMap::new();
+    let mut draw = |name: &str| {
+        let (name, secret) = secrets.get_key_value(name).ok_or_else(|| NoSuchSecret(name.to_owned()))?;
+        let placeholder = format!("{PREFIX}{name}.{}", random_hex());
+        by_placeholder.insert(placeholder.clone(), (name, secret));
+        Ok(placeholder)
+    };
+    let settings = replace(settings, &mut draw)?.to_string();
+    Ok(Sealed { settings, seals: Seals { by_placeholder } })
+}
+
+/// The settings as a plugin's `check` sees them: with stand-ins of the same form, always the same.
+pub fn stand_in(settings: &Value) -> String {
+    let stand_in = |name: &str| Ok::<_, NoSuchSecret>(format!("{PREFIX}{name}.{STAND_IN}"));
+    replace(settings, &mut { stand_in }).map_or_else(|_| "{}".to_owned(), |settings| settings.to_string())
+}
+
+/// Whether a host is among those a secret's rule names.
+pub fn host_allowed(hosts: &[HostPattern], host: &str) -> bool {
+    hosts.iter().any(|pattern| pattern.covers(host))
+}
+
+/// Whether a secret's rule lets it stand as this header's value.
+pub fn header_value(secret: &Secret, header: &str) -> Option<String> {
+    match &secret.place {
+        SecretPlace::Header { name, prefix } if name.eq_ignore_ascii_case(header) => {
+            Some(prefix.as_ref().map_or_else(|| secret.value.clone(), |prefix| format!("{prefix} {}", secret.value)))
+        }
+        _ => None,
+    }
+}
+
+fn replace<E>(value: &Value, placeholder: &mut impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
+    Ok(match value {
+        Value::Object(object) => match secret_reference(value) {
+            Some(name) => Value::String(placeholder(name)?),
+            None => {
+                let members = object.iter().map(|(key, member)| Ok((key.clone(), replace(member, placeholder)?)));
+                Value::Object(members.collect::<Result<_, E>>()?)
+            }
+        },
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| replace(item, placeholder)).collect::<Result<_, E>>()?)
+        }
+        plain => plain.clone(),
+    })
+}
+
+/// The name in `{"secret": NAME}`.
+fn secret_reference(value: &Value) -> Option<&str> {
+    let object = value.as_object().filter(|object| object.len() == 1)?;
+    object.get("secret")?.as_str()
+}
+
+/// 64 random bits: nobody who writes an event can guess a placeholder of the attempt that will carry it.
+fn random_hex() -> String {
+    let mut bytes = [0; 8];
+    // The system's generator fails on no supported system once it has run; if it does, the attempt's placeholders are
+    // merely predictable, and each secret still goes only where its rule says.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secrets() -> BTreeMap<Name, Secret> {
+        let secret =
+            |value: &str, place| Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
+        let header = SecretPlace::Header { name: "authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
+        BTreeMap::from([
+            ("hook".parse().unwrap(), secret("https://hooks.example/T/very-secret", SecretPlace::Url)),
+            ("bot".parse().unwrap(), secret("xoxb-0123456789abcdef", header)),
+        ])
+    }
+
+    #[test]
+    fn a_plugin_sees_placeholders_and_only_new_ones() {
+        let secrets = secrets();
+        let settings = json!({"webhook": {"secret": "hook"}, "list": [{"secret": "bot"}, 1], "text": "x"});
+        let once = seal(&settings, &secrets).unwrap();
+        let twice = seal(&settings, &secrets).unwrap();
+        assert_ne!(once.settings, twice.settings);
+        let seen: Value = serde_json::from_str(&once.settings).unwrap();
+        let placeholder = seen["webhook"].as_str().unwrap();
+        assert!(placeholder.starts_with("switchbell-secret.hook.") && placeholder.len() == 23 + 16, "{placeholder}");
+        assert_eq!(once.seals.get(placeholder).unwrap().0.as_str(), "hook");
+        assert!(twice.seals.get(placeholder).is_none());
+        assert!(!once.settings.contains("very-secret") && !once.settings.contains("xoxb"));
+        assert_eq!(seen["text"], "x");
+    }
+
+    #[test]
+    fn the_stand_ins_of_a_check_are_always_the_same() {
+        let settings = json!({"webhook": {"secret": "hook"}});
+        assert_eq!(stand_in(&settings), r#"{"webhook":"switchbell-secret.hook.0000000000000000"}"#);
+    }
+
+    #[test]
+    fn a_secret_that_is_not_there_is_named() {
+        let error = seal(&json!({"webhook": {"secret": "other"}}), &secrets()).unwrap_err();
+        assert_eq!(error, NoSuchSecret("other".to_owned()));
+    }
+
+    #[test]
+    fn kept_texts_hold_neither_values_nor_placeholders() {
+        let secrets = secrets();
+        let sealed = seal(&json!([{"secret": "hook"}, {"secret": "bot"}]), &secrets).unwrap();
+        let text = format!("{} https://hooks.example/T/very-secret xoxb-0123456789abcdef", sealed.settings);
+        let kept = sealed.seals.redact(&text);
+        assert_eq!(kept, "[\"[secret hook]\",\"[secret bot]\"] [secret hook] [secret bot]");
+        assert!(sealed.seals.found_in(text.as_bytes()).is_some());
+        assert_eq!(sealed.seals.found_in(b"switchbell-secret.hook.0000000000000000"), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The plugins of a directory: every `<name>.wasm` in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::notification::Name;
+
+use super::engine::Sandbox;
+use super::fault::LoadError;
+use super::limits::{PLUGIN_BYTES_MAX, PLUGINS_MAX};
+use super::plugin::Plugin;
+
+/// The loaded plugins, by name. Immutable: what is loaded later makes another catalog.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    plugins: BTreeMap<Name, Plugin>,
+}
+
+/// A file or directory that gave no plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginProblem {
+    /// Which.
+    pub path: PathBuf,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for PluginProblem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.path.display(), self.message)
+    }
+}
+
+impl Catalog {
+    /// Loads every `<name>.wasm` of `directory`, in the order of their names. What cannot be loaded is reported and
+    /// costs the others nothing.
+    pub async fn open(sandbox: &Sandbox, directory: &Path) -> (Self, Vec<PluginProblem>) {
+        let mut catalog = Self::default();
+        let listed = blocking({
+            let directory = directory.to_owned();
+            move || list(&directory)
+        });
+        let paths = match listed.await {
+            Ok(paths) => paths,
+            Err(error) => {
+                let message = format!("the directory of plugins cannot be read: {error}; make it, or name another");
+                return (catalog, vec![PluginProblem { path: directory.to_owned(), message }]);
+            }
+        };
+        let mut problems = Vec::new();
+        for (index, path) in paths.into_iter().enumerate() {
+            match load(sandbox, &path, index).await {
+                Ok((name, plugin)) => {
+                    catalog.plugins.insert(name, plugin);
+                }
+                Err(message) => problems.push(PluginProblem { path, message }),
+            }
+        }
+        (catalog, problems)
+    }
+
+    /// The plugin with this name.
+    pub fn get(&self, name: &Name) -> Option<Plugin> {
+        self.plugins.get(name).cloned()
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.plugins.keys()
+    }
+}
+
+/// Runs what waits for the disk off the async threads.
+async fn blocking<T: Send + 'static>(job: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(job).await.unwrap_or_else(|lost| Err(io::Error::other(lost)))
+}
+
+/// The `.wasm` entries of a directory, in order; hidden ones are somebody's unfinished copies.
+fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.extension().is_some_and(|extension| extension == "wasm") && !hidden {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+async fn load(sandbox: &Sandbox, path: &Path, index: usize) -> Result<(Name, Plugin), String> {
+    if index >= PLUGINS_MAX {
+        return Err(format!("not loaded: the directory holds more than {PLUGINS_MAX} plugins; remove some"));
+    }
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let file: Name = stem.parse().map_err(|error| format!("the file is named for no plugin: {error}, then .wasm"))?;
+    let bytes = blocking({
+        let path = path.to_owned();
+        move || read(&path)
+    });
+    let bytes = bytes.await.map_err(|error| format!("cannot be read: {error}"))?;
+    let plugin = sandbox.load(bytes).await.map_err(|error| error.to_string())?;
+    let described = plugin.manifest().name.clone();
+    if described == file { Ok((file, plugin)) } else { Err(LoadError::Name { file, described }.to_string()) }
+}
+
+/// Reads one byte more than a plugin may have at most, so that a larger file is told from one that fits.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Asked before it is opened: opening a pipe would wait for a writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(PLUGIN_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

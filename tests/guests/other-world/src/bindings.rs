@@ -1,0 +1,18 @@
+//! Generated from a world of this guest's own.
+#![allow(unsafe_code, missing_docs, reason = "the generated glue passes pointers to the host")]
+
+wit_bindgen::generate!({
+    inline: "
+        package switchbell:delivery@0.9.0;
+        interface plugin {
+            describe: func() -> string;
+        }
+        world delivery-plugin {
+            export plugin;
+        }
+    ",
+});
+
+export!(Plugin with_types_in self);
+
+use super::Plugin;

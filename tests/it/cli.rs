@@ -1,0 +1,121 @@
+//! The command line: what it prints, and the exit codes 0 (done), 1 (found something wrong), 2 (could not run).
+
+use serde_json::json;
+
+use crate::support::{Server, Sink, World, operator, python_outbox, root, run, workspace};
+
+async fn quiet_world() -> (Sink, World) {
+    let sink = Sink::start().await;
+    let commands = "{ outbox: { run: [cat], workspaces: [acme] } }";
+    let world = World::new(&sink, commands, &World::stdio_connector());
+    (sink, world)
+}
+
+/// Runs the command; its exit code and what it says must be these.
+fn check(world: &World, sink: &Sink, arguments: &[&str], code: i32, says: &[&str]) {
+    let (found, out, error) = run(world, sink, arguments);
+    let said = format!("{out}{error}");
+    assert_eq!(found, code, "{arguments:?} said: {said}");
+    for text in says {
+        assert!(said.contains(text), "{arguments:?} does not say {text:?}: {said}");
+    }
+    assert!(!said.contains("secret-part"), "{arguments:?} shows a secret: {said}");
+}
+
+#[tokio::test]
+async fn a_good_configuration_passes_the_check() {
+    let (sink, world) = quiet_world().await;
+    check(&world, &sink, &["check"], 0, &["the configuration is good"]);
+    assert_eq!(world.json(&sink, &["check"]), json!({"mistakes": [], "warnings": [], "omitted": 0}));
+}
+
+#[tokio::test]
+async fn mistakes_in_all_files_are_reported_at_once_with_their_places() {
+    let (sink, world) = quiet_world().await;
+    world.write("switchbell.yaml", &format!("{}\nplugin: {{}}\n", operator(&sink, "{}")));
+    let routes = workspace(&World::stdio_connector(), "{ level: high, source: nobody }");
+    world.write(
+        "workspaces/acme.yaml",
+        &routes.replace("owner: admin", "owner: other").replace("plugin: slack", "plugin: slak"),
+    );
+    let says =
+        ["switchbell.yaml:", "\"plugin\"", "acme.yaml:", "high", "nobody", "other@example.com", "slak", "outbox"];
+    check(&world, &sink, &["check"], 1, &says);
+    check(&world, &sink, &["serve"], 2, &says);
+}
+
+#[tokio::test]
+async fn a_plugin_checks_the_settings_of_its_targets() {
+    let (sink, world) = quiet_world().await;
+    let text = workspace(&World::stdio_connector(), "{}").replace("with: { webhook:", "with: { webhok:");
+    world.write("workspaces/acme.yaml", &text);
+    check(&world, &sink, &["check"], 1, &["acme.yaml:9:25", "routes[0].deliver[0].with.webhok"]);
+}
+
+#[tokio::test]
+async fn a_plugin_that_does_not_load_is_a_mistake_with_its_remedy() {
+    let (sink, world) = quiet_world().await;
+    world.write("plugins/core.wasm", "\0asm\u{1}\0\0\0");
+    world.write("plugins/text.wasm", "no component");
+    check(&world, &sink, &["check"], 1, &["core.wasm: ", "wasm-tools component new", "text.wasm: ", "2 mistakes"]);
+}
+
+#[tokio::test]
+async fn reading_commands_say_when_there_is_nothing_to_read() {
+    let (sink, world) = quiet_world().await;
+    check(&world, &sink, &["inbox", "list"], 2, &["switchbell.db", "switchbell serve"]);
+    let server = Server::start(&world, &sink);
+    check(&world, &sink, &["inbox", "list"], 0, &[]);
+    check(&world, &sink, &["deliveries", "list", "--seq", "7"], 0, &[]);
+    check(&world, &sink, &["inbox", "show", "7"], 1, &["workspace acme has no notification 7"]);
+    check(&world, &sink, &["inbox", "list", "--workspace", "other"], 2, &["unknown workspace \"other\"", "acme"]);
+    assert_eq!(world.json(&sink, &["inbox", "list"]), json!([]));
+    drop(server);
+    world.write("workspaces/beta.yaml", "members: { admin@example.com: admin }\n");
+    check(&world, &sink, &["inbox", "list"], 2, &["--workspace NAME is needed", "acme, beta"]);
+    check(&world, &sink, &["inbox", "list", "--workspace", "beta"], 0, &[]);
+}
+
+#[tokio::test]
+async fn a_notification_is_shown_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = python_outbox(folder.path());
+    let mut sink = Sink::start().await;
+    let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
+    let mut server = Server::start(&world, &sink);
+    server.wait_for("bootstrap=true");
+    let data = r#"{"b":1,"a":[1.50,"ü"]}"#;
+    outbox.add(&["domain.active", "--level", "urgent", "--title", "a title", "--body", "a body", "--data", data]);
+    sink.next().await;
+    check(&world, &sink, &["inbox", "list"], 0, &["1  ", "attention", "registrar", "domain.active", "a title"]);
+    let says = ["#1 a title", "the source says urgent, its ceiling is lower", "a body", "registrar"];
+    check(&world, &sink, &["inbox", "show", "1"], 0, &says);
+    let shown = world.json(&sink, &["inbox", "show", "1"]);
+    assert_eq!(shown["data"], serde_json::from_str::<serde_json::Value>(data).unwrap());
+    assert_eq!(
+        (&shown["link"], &shown["readAt"], &shown["acknowledgedBy"]),
+        (&json!(null), &json!(null), &json!(null))
+    );
+    check(&world, &sink, &["deliveries", "list"], 0, &["#1", "everything -> slack"]);
+}
+
+#[tokio::test]
+async fn wrong_arguments_exit_with_2_and_help_with_0() {
+    let (sink, world) = quiet_world().await;
+    check(&world, &sink, &["inbox", "shw"], 2, &["show"]);
+    check(&world, &sink, &["inbox", "list", "--limit", "0"], 2, &["1..=1000"]);
+    check(&world, &sink, &["--version"], 0, &[env!("CARGO_PKG_VERSION")]);
+    check(&world, &sink, &["--help"], 0, &["serve", "check", "inbox", "deliveries", "demo"]);
+}
+
+#[tokio::test]
+async fn every_command_of_the_readme_is_one() {
+    let (sink, world) = quiet_world().await;
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = readme.lines().filter_map(|line| line.strip_prefix("$ target/release/switchbell "));
+    let commands: Vec<Vec<&str>> = shown.map(|line| line.split_whitespace().collect()).collect();
+    assert!(commands.len() >= 4, "the README shows {commands:?}");
+    for command in commands {
+        check(&world, &sink, &[command, vec!["--help"]].concat(), 0, &["Usage"]);
+    }
+}
