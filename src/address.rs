@@ -1,6 +1,30 @@
-//! Which IP addresses belong to the public internet.
+//! Which IP addresses belong to the public internet, and a resolver that knows no others.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// What [`PublicOnly`] says of a name that leads elsewhere.
+pub const NOT_PUBLIC: &str = "the host's name leads to a private address";
+
+/// Resolves a name once, for an HTTP client, and lets only public addresses through. An address that stands in a URL is
+/// never resolved: whoever takes such URLs judges them.
+#[derive(Clone, Copy, Debug)]
+pub struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
+            if public.is_empty() {
+                return Err(NOT_PUBLIC.into());
+            }
+            let addresses: Addrs = Box::new(public.into_iter());
+            Ok(addresses)
+        })
+    }
+}
 
 /// Whether an address is one of the public internet: not loopback, private, link-local, shared, reserved, multicast or
 /// documentation, nor an IPv6 address that carries such an IPv4 address (IANA special-purpose registries, RFC 6890).
@@ -49,6 +73,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_this_machine_is_not_resolved() {
+        let Err(error) = PublicOnly.resolve("localhost".parse().unwrap()).await else {
+            panic!("localhost was resolved");
+        };
+        assert_eq!(error.to_string(), NOT_PUBLIC);
+    }
 
     #[test]
     fn special_addresses_are_not_public() {

@@ -110,10 +110,12 @@ impl Observer for Nobody {
     fn happened(&self, _what: &Happening) {}
 }
 
-/// Starts logging to standard error; `SWITCHBELL_LOG` filters as `RUST_LOG` does elsewhere (`info` when unset).
-pub fn log_to_stderr(default_filter: &str) {
+/// Starts logging to standard error: `level` and above, or what `SWITCHBELL_LOG` asks for, which filters as `RUST_LOG`
+/// does elsewhere. The MCP library is silent unless asked: it logs whole messages.
+pub fn log_to_stderr(level: &str) {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("SWITCHBELL_LOG").unwrap_or_else(|_| EnvFilter::new(default_filter));
+    let filter =
+        EnvFilter::try_from_env("SWITCHBELL_LOG").unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=off")));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second call in one process keeps the first.
     let _ = subscriber.try_init();

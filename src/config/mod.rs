@@ -1,7 +1,7 @@
 //! The checked configuration: what `switchbell.yaml` and `workspaces/*.yaml` say, once every rule holds.
 //!
 //! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
-//! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of [`node`]s with their
+//! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of `node`s with their
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value.
 

@@ -13,6 +13,7 @@ use url::Url;
 
 use super::MESSAGE_BYTES_MAX;
 use super::client::Client;
+use crate::address::PublicOnly;
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
 
@@ -87,6 +88,7 @@ impl Endpoint {
         reqwest::Client::builder()
             .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
             .default_headers(identity)
+            .dns_resolver(PublicOnly)
             .no_proxy()
             .redirect(Policy::none())
             .referer(false)

@@ -1,17 +1,15 @@
 //! HTTP on reqwest: no redirect, proxy, cookie, referer or decompression; addresses checked where it connects.
 
 use std::error::Error as _;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use reqwest::dns::{Addrs, Name as DnsName, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 
 use super::guard::{Allowed, judge};
 use super::{EffectsError, Permission, fault};
-use crate::address::is_public;
+use crate::address::{NOT_PUBLIC, PublicOnly};
 use crate::wasm::{Fault, Reach, Request, Response};
 
 /// The longest an answer may take, connecting included: a destination that needs longer is polled.
@@ -118,23 +116,4 @@ fn causes(error: &reqwest::Error) -> String {
         layer = cause.source();
     }
     layers.pop().unwrap_or_else(|| error.to_string())
-}
-
-const NOT_PUBLIC: &str = "the host's name leads to a private address";
-
-/// Resolves a name once and lets only public addresses through.
-struct PublicOnly;
-
-impl Resolve for PublicOnly {
-    fn resolve(&self, name: DnsName) -> Resolving {
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let public: Vec<SocketAddr> = found.into_iter().filter(|address| is_public(address.ip())).collect();
-            if public.is_empty() {
-                return Err(NOT_PUBLIC.into());
-            }
-            let addresses: Addrs = Box::new(public.into_iter());
-            Ok(addresses)
-        })
-    }
 }
