@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::effect::secret::{NoSuchSecret, Seals, seal};
 use super::effect::{Effects, Permission, may_have_happened};
-use crate::clock::Clock;
+use crate::clock::{Clock, until};
 use crate::config::{Config, Grant, Limits, Route, Target};
 use crate::inbox::Claim;
 use crate::inbox::delivery::Outcome;
@@ -87,7 +87,7 @@ impl Means {
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
         };
-        let mut run = Run { means: self, attempt: plugin.attempt(delivery), began, touched: false };
+        let mut run = Run { means: self, attempt: plugin.attempt(delivery), began: self.clock.now(), touched: false };
         let verdict = run.until_it_ends(&permission, stop).await;
         run.ended(verdict, &plugin, &sealed.seals)
     }
@@ -97,10 +97,6 @@ impl Means {
         let route = workspace.routes.iter().find(|route| route.name == claim.route)?;
         let target = route.deliver.iter().find(|target| target.id == claim.target)?;
         Some((route, target))
-    }
-
-    fn limits(&self) -> &Limits {
-        &self.config.plugins.limits
     }
 }
 
@@ -125,23 +121,19 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Step by step. Every effect ends in bounded time, so the limits are looked at between steps.
     async fn until_it_ends(&mut self, permission: &Permission<'_>, stop: &Stop) -> Verdict {
-        let time_left = self.means.limits().attempt_time_max;
-        match tokio::time::timeout(time_left, self.step_by_step(permission, stop)).await {
-            Ok(verdict) => verdict,
-            Err(_) => self.at_fault(format!("the attempt took longer than its limit of {time_left:?}")),
-        }
-    }
-
-    async fn step_by_step(&mut self, permission: &Permission<'_>, stop: &Stop) -> Verdict {
+        let Limits { steps_max, attempt_time_max, .. } = self.means.config.plugins.limits;
         let mut begun = false;
         loop {
             if stop.soon.is_cancelled() && !begun {
                 return Verdict::new(Outcome::Interrupted, "the server stopped before any effect began");
             }
-            if self.attempt.steps() >= self.means.limits().steps_max {
-                return self
-                    .at_fault(format!("the plugin asked for more than {} steps", self.means.limits().steps_max));
+            if self.attempt.steps() >= steps_max {
+                return self.at_fault(format!("the plugin asked for more than {steps_max} steps"));
+            }
+            if until(self.began, self.means.clock.now()) > attempt_time_max {
+                return self.at_fault(format!("the attempt took longer than its limit of {attempt_time_max:?}"));
             }
             let action = match self.attempt.step().await {
                 Ok(action) => action,
@@ -190,7 +182,6 @@ impl Run<'_> {
     }
 
     fn ended(self, verdict: Verdict, plugin: &Plugin, seals: &Seals<'_>) -> Ended {
-        tracing::trace!(began = %self.began, steps = self.attempt.steps(), outcome = %verdict.outcome, "attempt");
         Ended {
             outcome: verdict.outcome,
             reason: verdict.reason.map(|reason| kept(&seals.redact(&reason))),

@@ -115,7 +115,7 @@ impl Sandbox {
 }
 
 impl Shared {
-    /// A store in which one instance may run under all limits. The CPU time of its first step counts from here.
+    /// A store in which one instance may run under all limits.
     pub(super) fn store(&self, inputs: Inputs) -> Store<State> {
         let state = State::begin(inputs, self.limits.memory_bytes_max, self.limits.step_cpu_max);
         let mut store = Store::new(&self.engine, state);
@@ -123,7 +123,7 @@ impl Shared {
         store.set_hostcall_fuel(ACTION_BYTES_MAX);
         store.set_max_component_handles(HANDLES_MAX);
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|context| Ok(context.data().cpu.verdict()));
+        store.epoch_deadline_callback(|mut context| Ok(context.data_mut().cpu.verdict()));
         store
     }
 }

@@ -117,21 +117,26 @@ impl ResourceLimiter for Limiter {
 }
 
 /// The CPU time a step has left. It counts what its thread really used, so a loaded machine never punishes a plugin.
+///
+/// It counts from the first tick on: reading a thread's clock is a system call, and a usual step is over before any
+/// tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuBudget {
-    began_at: Duration,
+    first_tick_at: Option<Duration>,
     cpu_max: Duration,
 }
 
 impl CpuBudget {
-    /// Begins to count, on the thread that will run the step.
-    pub(super) fn begin(cpu_max: Duration) -> Self {
-        Self { began_at: thread_cpu_time(), cpu_max }
+    /// A whole budget.
+    pub(super) fn new(cpu_max: Duration) -> Self {
+        Self { first_tick_at: None, cpu_max }
     }
 
-    /// What happens to the step at a tick: at most one more passes once its time is used up.
-    pub(super) fn verdict(&self) -> UpdateDeadline {
-        if thread_cpu_time().saturating_sub(self.began_at) >= self.cpu_max {
+    /// What happens to the step at a tick, on its own thread: at most two ticks pass beyond its time.
+    pub(super) fn verdict(&mut self) -> UpdateDeadline {
+        let now = thread_cpu_time();
+        let first_tick_at = *self.first_tick_at.get_or_insert(now);
+        if now.saturating_sub(first_tick_at) >= self.cpu_max {
             UpdateDeadline::Interrupt
         } else {
             UpdateDeadline::Continue(1)
@@ -175,9 +180,10 @@ mod tests {
 
     #[test]
     fn only_used_time_counts() {
-        let unused = CpuBudget::begin(Duration::from_secs(3600));
+        let mut unused = CpuBudget::new(Duration::from_secs(3600));
         assert!(matches!(unused.verdict(), UpdateDeadline::Continue(1)));
-        let used_up = CpuBudget::begin(Duration::ZERO);
+        assert!(matches!(unused.verdict(), UpdateDeadline::Continue(1)));
+        let mut used_up = CpuBudget::new(Duration::ZERO);
         assert!(matches!(used_up.verdict(), UpdateDeadline::Interrupt));
     }
 }

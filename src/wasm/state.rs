@@ -34,16 +34,16 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Begins the first step of an instance, on the thread that will run it.
+    /// Begins the first step of an instance.
     pub(super) fn begin(inputs: Inputs, memory_bytes_max: usize, cpu_max: Duration) -> Self {
-        let (limiter, cpu) = (Limiter::new(memory_bytes_max), CpuBudget::begin(cpu_max));
+        let (limiter, cpu) = (Limiter::new(memory_bytes_max), CpuBudget::new(cpu_max));
         Self { limiter, cpu, stderr: Tail::default(), inputs, drawn: 0 }
     }
 
     /// Begins a further step: all that is counted for each step starts again.
     pub(super) fn begin_again(&mut self, inputs: Inputs, cpu_max: Duration) {
         self.limiter.begin();
-        self.cpu = CpuBudget::begin(cpu_max);
+        self.cpu = CpuBudget::new(cpu_max);
         self.stderr = Tail::default();
         self.inputs = inputs;
         self.drawn = 0;

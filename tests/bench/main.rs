@@ -22,10 +22,19 @@ fn main() {
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
+    // `cargo bench -- NAME` runs one part.
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
     runtime.block_on(async {
-        sandbox::run().await;
-        ingest::run().await;
-        deliver::run().await;
+        if wanted("sandbox") {
+            sandbox::run().await;
+        }
+        if wanted("ingest") {
+            ingest::run().await;
+        }
+        if wanted("deliver") {
+            deliver::run().await;
+        }
     });
 }
 
