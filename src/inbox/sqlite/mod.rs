@@ -24,7 +24,6 @@ use super::intake::chunks;
 use super::{Accepted, Claimed, DeliveryView, Finished, Inbox, InboxError, Intake, Name, Notification, Page, Position};
 use errors::unavailable;
 use lock::Lock;
-use write::Store;
 use writer::Writer;
 
 /// How long a statement waits for another process that reads or checkpoints.
@@ -43,6 +42,13 @@ pub struct SqliteInbox {
     owed: Notify,
     /// Held as long as the store may be written.
     _lock: Option<Lock>,
+}
+
+/// The store's identity and which opening of it this is.
+#[derive(Clone, Debug)]
+struct Store {
+    tag: Arc<str>,
+    epoch: i64,
 }
 
 impl SqliteInbox {

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::errors::unavailable;
-use super::write::{Store, prepare};
-use super::{DeliveryView, InboxError, Name, Notification, Page, Position};
+use super::{DeliveryView, InboxError, Name, Notification, Page, Position, Store};
 use crate::inbox::delivery::{Outcome, State};
 use crate::inbox::{Attempt, DeliveryId};
 use crate::notification::{Event, Level};
@@ -230,4 +229,8 @@ fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<Name> {
 
 fn wrong(column: usize) -> rusqlite::Error {
     rusqlite::Error::InvalidColumnType(column, "a value this version knows".to_owned(), rusqlite::types::Type::Text)
+}
+
+pub(super) fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<rusqlite::CachedStatement<'a>, InboxError> {
+    connection.prepare_cached(sql).map_err(unavailable)
 }

@@ -7,17 +7,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::unavailable;
-use super::read::{self, moment, unreadable};
-use super::{Accepted, Claimed, Finished, InboxError, Intake, Name};
+use super::read::{self, moment, prepare, unreadable};
+use super::{Accepted, Claimed, Finished, InboxError, Intake, Name, Store};
 use crate::inbox::delivery::{Input, Outcome, Schedule, State, transition};
 use crate::inbox::{Claim, DeliveryId, Entry};
-
-/// The store's identity and which opening of it this is.
-#[derive(Clone, Debug)]
-pub(super) struct Store {
-    pub(super) tag: Arc<str>,
-    pub(super) epoch: i64,
-}
 
 const INTERRUPTED: &str = "the server stopped during this attempt: it may or may not have happened";
 
@@ -217,8 +210,4 @@ pub(super) fn finish(connection: &Connection, store: &Store, finished: &Finished
     ];
     prepare(connection, sql)?.execute(values).map_err(unavailable)?;
     Ok(())
-}
-
-pub(super) fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<rusqlite::CachedStatement<'a>, InboxError> {
-    connection.prepare_cached(sql).map_err(unavailable)
 }
