@@ -16,7 +16,8 @@ NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v
 
 ## Runs the main job on this machine and shows what it does; Ctrl-C stops it.
 demo: plugins $(PYTHON_OUTBOX)
-	$(CARGO) run --quiet -- --config examples/demo/switchbell.yaml demo
+	@echo "Building switchbell; the first time this takes some minutes."
+	$(CARGO) run -- --config examples/demo/switchbell.yaml demo
 
 ## Runs every test.
 test: plugins guests deps

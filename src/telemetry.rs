@@ -1,6 +1,7 @@
 //! What is told about the work while it happens: log lines, and the same facts for those who watch.
 
 use std::fmt;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,13 +111,27 @@ impl Observer for Nobody {
     fn happened(&self, _what: &Happening) {}
 }
 
+/// A duration as people read it: `12 ms`, `2.7 s`, `4 min`, `6.0 h`.
+pub fn rounded(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        ..1.0 => format!("{} ms", duration.as_millis()),
+        ..120.0 => format!("{seconds:.1} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
 /// Starts logging to standard error: `level` and above, or what `SWITCHBELL_LOG` asks for, which filters as `RUST_LOG`
 /// does elsewhere. The MCP library is silent unless asked: it logs whole messages.
 pub fn log_to_stderr(level: &str) {
     use tracing_subscriber::EnvFilter;
     let filter =
         EnvFilter::try_from_env("SWITCHBELL_LOG").unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=off")));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // Colours are for people who watch (and have not asked for none: no-color.org).
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = subscriber.with_target(false).with_ansi(colours);
     // A second call in one process keeps the first.
     let _ = subscriber.try_init();
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::FOUND_WRONG;
 use super::output::{fail, print, print_json};
-use crate::config::{self, Config, Loaded, Problem, process_environment};
-use crate::send::settings_mistakes;
+use crate::config::{self, Config, Loaded, Problem, Transport, process_environment};
+use crate::send::{settings_mistakes, ungranted_urls};
 use crate::wasm::{Catalog, Sandbox, Settings};
 
 #[derive(Debug, clap::Args)]
@@ -31,8 +31,12 @@ struct Found {
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
     let found = match config::load(file, &process_environment) {
-        Ok(Loaded { config, warnings }) => match plugin_mistakes(&config).await {
-            Ok(mistakes) => Found { mistakes, warnings, omitted: 0 },
+        Ok(Loaded { config, mut warnings }) => match plugin_mistakes(&config).await {
+            Ok(mistakes) => {
+                warnings.extend(ungranted_urls(&config));
+                warnings.extend(missing_programs(&config));
+                Found { mistakes, warnings, omitted: 0 }
+            }
             Err(code) => return code,
         },
         Err(problems) => Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted },
@@ -69,6 +73,34 @@ async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
     // A plugin that did not load is reported once, above.
     mistakes.extend(settings_mistakes(config, &catalog).await);
     Ok(mistakes)
+}
+
+/// Connectors whose program is not on this machine. A warning: it may be there where the server runs.
+fn missing_programs(config: &Config) -> Vec<Problem> {
+    let mut missing = Vec::new();
+    for workspace in config.workspaces.values() {
+        for connector in workspace.connectors.values() {
+            let Transport::Stdio { run, directory, .. } = &connector.transport else { continue };
+            let Some(program) = run.first().filter(|program| !is_there(program, directory)) else { continue };
+            missing.push(Problem {
+                file: workspace.file.clone(),
+                place: None,
+                path: format!("connectors.{}.command", connector.name),
+                message: format!("the program {program:?} is not on this machine: see `run` of the command"),
+                source_line: None,
+            });
+        }
+    }
+    missing
+}
+
+/// As a connection finds it: a path is relative to the folder, a bare name is looked for in PATH.
+fn is_there(program: &str, directory: &Path) -> bool {
+    if program.contains('/') {
+        return directory.join(program).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
 #[derive(Serialize)]

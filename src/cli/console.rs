@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::Config;
 use crate::inbox::delivery::Outcome;
 use crate::notification::{Event, Level, Name};
 use crate::route::{Condition, Decision, Facts, Field};
-use crate::telemetry::{Happening, Observer};
+use crate::telemetry::{Happening, Observer, rounded};
 
 /// Prints to standard output.
 #[derive(Debug)]
@@ -107,12 +106,4 @@ fn why(condition: &Condition) -> String {
         Field::Level => "level ",
     };
     format!("{mark} {field}{} (is {})", condition.asked, condition.found)
-}
-
-fn rounded(duration: Duration) -> String {
-    if duration < Duration::from_secs(1) {
-        format!("{} ms", duration.as_millis())
-    } else {
-        format!("{:.1} s", duration.as_secs_f64())
-    }
 }

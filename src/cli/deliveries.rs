@@ -42,9 +42,18 @@ pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
     };
     match inbox.deliveries(Page { workspace, before: asked.before, limit: asked.limit }, asked.seq).await {
         Ok(found) if asked.json => print_json(&found.iter().map(DeliveryJson::from).collect::<Vec<_>>()),
+        Ok(found) if found.is_empty() => print("no deliveries\n"),
         Ok(found) => print(table(&found)),
         Err(error) => fail(error),
     }
+}
+
+/// What became of one notification, below it.
+pub(super) fn of_one(found: &[DeliveryView]) -> String {
+    if found.is_empty() {
+        return "\nno deliveries: no route matched when it came\n".to_owned();
+    }
+    format!("\ndeliveries\n{}", table(found))
 }
 
 fn table(found: &[DeliveryView]) -> String {

@@ -56,7 +56,8 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
     stop_asked().await;
     println!("\nStopping.");
     app.stop().await;
-    println!("Stopped. What is in the inbox: switchbell --config {} inbox list", file.display());
+    let program = std::env::args().next().unwrap_or_else(|| "switchbell".to_owned());
+    println!("Stopped. What is in the inbox: {program} --config {} inbox list", file.display());
     ExitCode::SUCCESS
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::output::{NotificationJson, fail, print, print_json};
-use super::{FOUND_WRONG, load, workspace};
+use super::{COULD_NOT_RUN, FOUND_WRONG, deliveries, workspace};
+use crate::config;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, Page};
 use crate::notification::{Name, Notification};
@@ -60,6 +61,7 @@ async fn list(file: &Path, asked: &List) -> ExitCode {
     };
     match inbox.notifications(Page { workspace, before: asked.before, limit: asked.limit }).await {
         Ok(found) if asked.json => print_json(&found.iter().map(NotificationJson::from).collect::<Vec<_>>()),
+        Ok(found) if found.is_empty() => print("no notifications\n"),
         Ok(found) => print(table(&found)),
         Err(error) => fail(error),
     }
@@ -72,7 +74,14 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
     };
     match inbox.notification(&workspace, asked.seq).await {
         Ok(Some(found)) if asked.json => print_json(&NotificationJson::from(&found)),
-        Ok(Some(found)) => print(whole(&found)),
+        Ok(Some(found)) => {
+            // The newest deliveries of one notification are all of them: a route has few targets, a workspace few routes.
+            let page = Page { workspace, before: None, limit: 1_000 };
+            match inbox.deliveries(page, Some(asked.seq)).await {
+                Ok(owed) => print(whole(&found) + &deliveries::of_one(&owed)),
+                Err(error) => fail(error),
+            }
+        }
         Ok(None) => {
             eprintln!("switchbell: workspace {workspace} has no notification {}", asked.seq);
             ExitCode::from(FOUND_WRONG)
@@ -83,9 +92,12 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
 
 /// The store of the configuration, opened to read, and the workspace that is asked for.
 pub(super) fn open(file: &Path, named: Option<&Name>) -> Result<(SqliteInbox, Name), ExitCode> {
-    let config = load(file)?;
-    let workspace = workspace(&config, named)?;
-    let inbox = SqliteInbox::open_to_read(&config.store).map_err(fail)?;
+    let places = config::places(file, &config::process_environment).map_err(|problems| {
+        eprint!("{problems}");
+        ExitCode::from(COULD_NOT_RUN)
+    })?;
+    let workspace = workspace(&places.workspaces, named)?;
+    let inbox = SqliteInbox::open_to_read(&places.store).map_err(fail)?;
     Ok((inbox, workspace))
 }
 

@@ -8,6 +8,7 @@ mod inbox;
 mod output;
 mod serve;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -94,12 +95,12 @@ fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
 }
 
 /// The workspace a reading command is about: the one that is named, or the only one.
-fn workspace(config: &Config, named: Option<&Name>) -> Result<Name, ExitCode> {
-    let names = || config.workspaces.keys().map(Name::as_str).collect::<Vec<_>>().join(", ");
-    match (named, config.workspaces.len()) {
-        (Some(name), _) if config.workspaces.contains_key(name) => Ok(name.clone()),
+fn workspace(there: &BTreeSet<Name>, named: Option<&Name>) -> Result<Name, ExitCode> {
+    let names = || there.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    match (named, there.first()) {
+        (Some(name), _) if there.contains(name) => Ok(name.clone()),
         (Some(name), _) => Err(fail(format_args!("--workspace: unknown workspace {name:?} (there are: {})", names()))),
-        (None, 1) => Ok(config.workspaces.keys().next().cloned().ok_or(ExitCode::from(COULD_NOT_RUN))?),
+        (None, Some(only)) if there.len() == 1 => Ok(only.clone()),
         (None, _) => Err(fail(format_args!("--workspace NAME is needed: there are {}", names()))),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::check::{self, Server};
 use super::node::Node;
 use super::raw::{RawServer, RawWorkspace};
-use super::read::Read;
+use super::read::{Placed, Read};
 use super::source::Report;
 use super::variables;
 use super::{Config, Problem, Problems, Workspace, parse};
@@ -48,7 +48,7 @@ pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result
     let folder = Folder::of(file);
     let server = raw.map(|raw| check::server(raw, &folder, environment, &mut report));
     let files = match &server {
-        Some(server) => workspace_files(server, &mut report),
+        Some(server) => workspace_files(server.workspaces.as_ref(), &mut report),
         None => Vec::new(),
     };
     let mut reports = Vec::new();
@@ -80,16 +80,9 @@ fn finish(
     workspaces: BTreeMap<Name, Workspace>,
     reports: Vec<Report>,
 ) -> Result<Loaded, Problems> {
-    let (mut mistakes, mut warnings, mut omitted) = (Vec::new(), Vec::new(), 0);
-    for mut report in reports {
-        report.mistakes.sort_by_key(|problem| problem.place);
-        report.warnings.sort_by_key(|problem| problem.place);
-        mistakes.append(&mut report.mistakes);
-        warnings.append(&mut report.warnings);
-        omitted += report.omitted;
-    }
+    let problems = problems(reports);
     match server {
-        Some(server) if mistakes.is_empty() => {
+        Some(server) if problems.mistakes.is_empty() => {
             let config = Config {
                 file: file.to_owned(),
                 listen: server.listen,
@@ -98,10 +91,23 @@ fn finish(
                 secrets: check::finished_secrets(server.secrets),
                 workspaces,
             };
-            Ok(Loaded { config, warnings })
+            Ok(Loaded { config, warnings: problems.warnings })
         }
-        _ => Err(Problems { mistakes, warnings, omitted }),
+        _ => Err(problems),
     }
+}
+
+/// What the reports say, each from top to bottom.
+pub(super) fn problems(reports: Vec<Report>) -> Problems {
+    let mut problems = Problems { mistakes: Vec::new(), warnings: Vec::new(), omitted: 0 };
+    for mut report in reports {
+        report.mistakes.sort_by_key(|problem| problem.place);
+        report.warnings.sort_by_key(|problem| problem.place);
+        problems.mistakes.append(&mut report.mistakes);
+        problems.warnings.append(&mut report.warnings);
+        problems.omitted += report.omitted;
+    }
+    problems
 }
 
 /// The folder of a file: as a person would name it, and from the root.
@@ -112,7 +118,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    fn of(file: &Path) -> Self {
+    pub(super) fn of(file: &Path) -> Self {
         let shown = file.parent().unwrap_or_else(|| Path::new("")).to_owned();
         let here = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
         let absolute = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
@@ -121,7 +127,7 @@ impl Folder {
 }
 
 /// The report about a file, with its text; without a text and with a mistake when it cannot be read.
-fn read_file(file: &Path) -> Report {
+pub(super) fn read_file(file: &Path) -> Report {
     let mut invalid = None;
     let text = match read_bytes(file, FILE_BYTES_MAX) {
         Err(error) => return unreadable(file, &format!("cannot be read: {error}")),
@@ -160,7 +166,7 @@ pub(super) fn read_bytes(file: &Path, most: u64) -> io::Result<Option<Vec<u8>>> 
 }
 
 /// The tree of a file that has something to say.
-fn read_tree(report: &mut Report) -> Option<Node> {
+pub(super) fn read_tree(report: &mut Report) -> Option<Node> {
     if !report.mistakes.is_empty() {
         return None;
     }
@@ -173,8 +179,8 @@ fn read_tree(report: &mut Report) -> Option<Node> {
 }
 
 /// The workspaces' files with their names, by name.
-fn workspace_files(server: &Server, report: &mut Report) -> Vec<(Name, PathBuf)> {
-    let Some(folder) = &server.workspaces else { return Vec::new() };
+pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Report) -> Vec<(Name, PathBuf)> {
+    let Some(folder) = folder else { return Vec::new() };
     let at = &folder.at;
     let entries = std::fs::read_dir(&folder.value).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let entries = match entries {

@@ -10,6 +10,7 @@ mod load;
 mod mask;
 mod node;
 mod parse;
+mod places;
 mod problem;
 mod raw;
 mod read;
@@ -36,6 +37,7 @@ use crate::notification::{Level, Name};
 use crate::route::{Matcher, Router};
 
 pub use load::{Loaded, load, process_environment};
+pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};
 
 /// The whole configuration.

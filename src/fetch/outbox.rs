@@ -74,7 +74,7 @@ impl fmt::Display for ReadError {
             ),
             Self::Refused { code, message } => write!(out, "the server answered with the error {code}: {message}"),
             Self::Http { status: status @ (401 | 403), .. } => {
-                write!(out, "HTTP {status}: the credential was refused; give the connector another, or what it lacks")
+                write!(out, "HTTP {status}: the credential was refused, or there was none; see `auth` of the connector")
             }
             Self::Http { status: 404, .. } => {
                 out.write_str("HTTP 404: nothing is served there; check the connector's url")

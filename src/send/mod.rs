@@ -19,10 +19,10 @@ use tokio::task::JoinSet;
 use crate::clock::until;
 use crate::inbox::delivery::{Input, Next, Outcome, Schedule, State, transition};
 use crate::inbox::{Attempt, Claim, Finished, Inbox};
-use crate::telemetry::{Happening, Observer};
+use crate::telemetry::{Happening, Observer, rounded};
 
 pub use attempt::{Ended, Means, Stop};
-pub use settings::settings_mistakes;
+pub use settings::{settings_mistakes, ungranted_urls};
 
 /// Attempts under way at once. Each holds a connection and its notification (64 KiB at most), no sandbox.
 pub const IN_FLIGHT_MAX: usize = 256;
@@ -134,13 +134,15 @@ impl Dispatcher {
         let (delivery, route, plugin, attempt) = (&claim.id, &claim.route, &claim.plugin, claim.attempt);
         let took = until(began, now);
         let next_in = next.next_at.map(|next_at| until(now, next_at));
+        let took_shown = rounded(took);
         if ended.outcome == Outcome::Delivered {
-            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, ?took, "delivered");
+            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, took = took_shown, "delivered");
         } else {
             let (outcome, state) = (ended.outcome, next.state);
             let reason = ended.reason.as_deref().unwrap_or_default();
+            let next_in = next_in.map(rounded);
             tracing::warn!(
-                %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, ?next_in, "not delivered: {reason}"
+                %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, next_in, "not delivered: {reason}"
             );
         }
         self.observer.happened(&Happening::Attempted {

@@ -53,6 +53,27 @@ async fn a_plugin_checks_the_settings_of_its_targets() {
 }
 
 #[tokio::test]
+async fn what_cannot_work_when_it_runs_is_warned_of() {
+    let (sink, world) = quiet_world().await;
+    let text = operator(&sink, "{ outbox: { run: [no-such-program], workspaces: [acme] } }");
+    world.write("switchbell.yaml", &text.replace(&sink.address().to_string(), "127.0.0.1:9"));
+    let says = ["routes[0].deliver[0].with.webhook", "plugins.grants.slack.http", "no-such-program", "2 warnings"];
+    check(&world, &sink, &["check"], 0, &says);
+    check(&world, &sink, &["check", "--deny-warnings"], 1, &says);
+}
+
+#[tokio::test]
+async fn reading_needs_none_of_the_servers_secrets() {
+    let (sink, world) = quiet_world().await;
+    drop(Server::start(&world, &sink));
+    let text = operator(&sink, "{}").replace("SLACK_OPS", "NOT_SET_ANYWHERE");
+    world.write("switchbell.yaml", &text);
+    check(&world, &sink, &["check"], 1, &["NOT_SET_ANYWHERE"]);
+    check(&world, &sink, &["inbox", "list"], 0, &["no notifications"]);
+    check(&world, &sink, &["deliveries", "list"], 0, &["no deliveries"]);
+}
+
+#[tokio::test]
 async fn a_plugin_that_does_not_load_is_a_mistake_with_its_remedy() {
     let (sink, world) = quiet_world().await;
     world.write("plugins/core.wasm", "\0asm\u{1}\0\0\0");
@@ -90,6 +111,7 @@ async fn a_notification_is_shown_whole() {
     check(&world, &sink, &["inbox", "list"], 0, &["1  ", "attention", "registrar", "domain.active", "a title"]);
     let says = ["#1 a title", "the source says urgent, its ceiling is lower", "a body", "registrar"];
     check(&world, &sink, &["inbox", "show", "1"], 0, &says);
+    check(&world, &sink, &["inbox", "show", "1"], 0, &["deliveries", "everything -> slack"]);
     let shown = world.json(&sink, &["inbox", "show", "1"]);
     assert_eq!(shown["data"], serde_json::from_str::<serde_json::Value>(data).unwrap());
     assert_eq!(

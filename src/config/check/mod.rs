@@ -9,5 +9,5 @@ mod server;
 mod workspace;
 
 pub(super) use secret::finished as finished_secrets;
-pub(super) use server::{Server, mentioned_workspaces, server};
+pub(super) use server::{Server, mentioned_workspaces, path_of, server};
 pub(super) use workspace::workspace;

@@ -72,7 +72,7 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
 }
 
 /// A path in the file.
-pub(super) fn path_of(at: &super::super::node::At, text: &str, report: &mut Report) -> Option<PathBuf> {
+pub(in crate::config) fn path_of(at: &super::super::node::At, text: &str, report: &mut Report) -> Option<PathBuf> {
     let objection = if text.is_empty() || text.contains('\0') {
         "the path of a folder or file is wanted here"
     } else if text == "~" || text.starts_with("~/") {

@@ -36,6 +36,8 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(250);
 /// A program of the operator's, ready to be started.
 #[derive(Debug)]
 pub(super) struct Program {
+    /// As the operator wrote it.
+    written: String,
     run: PathBuf,
     arguments: Vec<String>,
     env: BTreeMap<String, String>,
@@ -60,6 +62,7 @@ impl Program {
         // A path is relative to the folder, a bare name is looked for in PATH.
         let run = if program.contains('/') { directory.join(program) } else { program.into() };
         Some(Self {
+            written: program.clone(),
             run,
             arguments: arguments.to_vec(),
             env: env.clone(),
@@ -76,8 +79,8 @@ impl Program {
     /// Starts it, in a process group of its own.
     pub(super) fn start(&self, faults: &Faults) -> Result<(Process, Pipes), ReadError> {
         let cannot = |why: &str| {
-            let (name, directory) = (self.name(), self.directory.display());
-            ReadError::NotConnected(format!("`{name}` cannot be started in {directory}: {why}; check `commands`"))
+            let (program, directory) = (&self.written, self.directory.display());
+            ReadError::NotConnected(format!("`{program}` cannot be started in {directory}: {why}; check `commands`"))
         };
         let mut child = self.command().spawn().map_err(|error| cannot(&error.to_string()))?;
         let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));

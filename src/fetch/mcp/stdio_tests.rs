@@ -109,7 +109,7 @@ async fn a_program_that_cannot_be_started_is_named_with_its_folder() {
     let missing = run(&["no-such-program-as-this"], &[], patient());
     check(missing, Err("`no-such-program-as-this` cannot be started in /")).await;
     let relative = run(&["./no-such-script.sh"], &[], patient());
-    check(relative, Err("`no-such-script.sh` cannot be started")).await;
+    check(relative, Err("`./no-such-script.sh` cannot be started")).await;
 }
 
 #[tokio::test]

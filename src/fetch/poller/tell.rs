@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Failure, Poller, Taken};
-use crate::telemetry::Happening;
+use crate::telemetry::{Happening, rounded};
 
 /// Dropped events that are logged one by one for one answer; the rest are only counted there. A broken server must not
 /// fill the log.
@@ -13,7 +13,7 @@ const DROPS_LOGGED_MAX: usize = 20;
 impl Poller {
     pub(super) fn tell_failure(&self, failure: &Failure, next_in: Duration) {
         let (workspace, source, failures) = (&self.workspace, &self.source, self.failures);
-        tracing::warn!(%workspace, %source, failures, ?next_in, reason = %failure, "the outbox could not be read");
+        tracing::warn!(%workspace, %source, failures, next_in = rounded(next_in), reason = %failure, "the outbox could not be read");
         self.observer.happened(&Happening::ReadFailed {
             workspace: workspace.clone(),
             source: source.clone(),
@@ -28,9 +28,9 @@ impl Poller {
         let (workspace, source) = (&self.workspace, &self.source);
         let new = accepted.seqs.iter().flatten().count();
         if bootstrap || events > 0 {
-            tracing::info!(%workspace, %source, events, new, bootstrap, ?next_in, "read the outbox");
+            tracing::info!(%workspace, %source, events, new, bootstrap, next_in = rounded(next_in), "read the outbox");
         } else {
-            tracing::debug!(%workspace, %source, ?next_in, "read the outbox: nothing new");
+            tracing::debug!(%workspace, %source, next_in = rounded(next_in), "read the outbox: nothing new");
         }
         let tell = |what: Happening| self.observer.happened(&what);
         let names = || (workspace.clone(), source.clone());

@@ -335,14 +335,11 @@ async fn a_disk_that_turns_read_only_is_named_and_loses_nothing() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 1)], Some("c1"))).await.unwrap();
-    let read_only = |on: bool| {
-        move |connection: &Connection| connection.pragma_update(None, "query_only", on).map_err(unavailable)
-    };
+    let read_only =
+        |on: bool| move |connection: &Connection| connection.pragma_update(None, "query_only", on).map_err(unavailable);
     inbox.write(read_only(true)).await.unwrap();
     let refused = inbox.accept(intake("acme", vec![entry("e2", 0)], Some("c2"))).await.unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
     assert!(inbox.claim(at(100), 1).await.is_err());
     assert_eq!(inbox.notifications(page("acme")).await.unwrap().len(), 1, "what was written can be read");
-    inbox.write(read_only(false)).await.unwrap();
-    assert_eq!(inbox.accept(intake("acme", vec![entry("e2", 0)], None)).await.unwrap().seqs, [Some(2)]);
 }

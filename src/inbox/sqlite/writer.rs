@@ -15,8 +15,8 @@ const QUEUE_MAX: usize = 1_024;
 /// Requests in one commit: it bounds how long the first of them waits for the others.
 const GROUP_MAX: usize = 256;
 
-/// Runs a request and returns who is to be told once the commit is known.
-type Request = Box<dyn FnOnce(&Connection) -> Reply + Send>;
+/// Runs a request in the transaction, or hears why there is none, and returns who is to be told once the commit is known.
+type Request = Box<dyn FnOnce(Result<&Connection, InboxError>) -> Reply + Send>;
 /// Told `None` when the commit holds, else why it does not.
 type Reply = Box<dyn FnOnce(Option<InboxError>) + Send>;
 
@@ -41,7 +41,7 @@ impl Writer {
     {
         let (answer, answered) = oneshot::channel();
         let request: Request = Box::new(move |connection| {
-            let done = in_savepoint(connection, work);
+            let done = connection.and_then(|connection| in_savepoint(connection, work));
             // Whoever asked may have gone; the work stands all the same.
             Box::new(move |failed| drop(answer.send(done.and_then(|done| failed.map_or(Ok(done), Err)))))
         });
@@ -74,7 +74,8 @@ fn write(connection: Connection, mut queue: mpsc::Receiver<Request>) {
 
 fn commit(connection: &Connection, group: impl Iterator<Item = Request>) -> (Vec<Reply>, Option<InboxError>) {
     let begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(unavailable);
-    let replies = group.map(|request| request(connection)).collect();
+    let transaction = || begun.clone().map(|()| connection);
+    let replies = group.map(|request| request(transaction())).collect();
     let committed = begun.and_then(|()| end(connection));
     if !connection.is_autocommit() {
         // A commit that was refused leaves its transaction open; nothing of it may stay.
@@ -98,7 +99,7 @@ fn in_savepoint<T>(
     work: impl FnOnce(&Connection) -> Result<T, InboxError>,
 ) -> Result<T, InboxError> {
     if connection.is_autocommit() {
-        return Err(InboxError::Unavailable("the store could not begin a transaction".to_owned()));
+        return Err(InboxError::Unavailable("the transaction was ended by a request before this one".to_owned()));
     }
     connection.execute_batch("SAVEPOINT request").map_err(unavailable)?;
     let done = catch_unwind(AssertUnwindSafe(|| work(connection)))

@@ -36,7 +36,8 @@ pub struct Allowed {
 }
 
 impl HttpGrant {
-    fn covers(&self, url: &Url, workspace: &Name) -> bool {
+    /// Whether a request of this workspace to this URL is granted.
+    pub fn covers(&self, url: &Url, workspace: &Name) -> bool {
         let at_home = self.workspaces.is_empty() || self.workspaces.contains(workspace);
         at_home
             && self.scheme == url.scheme()
