@@ -1,34 +1,26 @@
 wit_bindgen::generate!({ world: "delivery-plugin" });
 use exports::switchbell::delivery::plugin::{Action, Delivery, Destination, Effect, Guest, Problem};
-use switchbell::delivery::types::{Answer, Failure, FailureKind, Reach, Receipt, Request};
+use switchbell::delivery::types::{Answer, Failure, FailureKind, FailureKind::*, Reach, Receipt, Request, Response};
 
 struct Smallest;
 export!(Smallest);
-
 impl Guest for Smallest {
     fn describe() -> String {
         r#"{"name": "smallest", "version": "0.1.0", "summary": "Posts titles to a URL"}"#.into()
     }
     fn check(settings: String) -> Result<Destination, Vec<Problem>> {
-        let wrong = || vec![Problem { path: String::new(), message: "write `url: { secret: NAME }`".into() }];
-        url(&settings).ok_or_else(wrong)?;
+        url(&settings).ok_or(vec![Problem { path: "".into(), message: "write `url: { secret: NAME }`".into() }])?;
         Ok(Destination { label: "a URL".into(), lanes: vec![], extras: "{}".into() })
     }
     fn step(delivery: Delivery, past: Vec<Effect>) -> Action {
         match past.last().map(|effect| &effect.answer) {
             None => Action::Http(request(&delivery)),
-            Some(Answer::Http(Ok(response))) => match response.status {
-                200..300 => Action::Done(Receipt { reference: None, note: None, remember: None, extras: "{}".into() }),
-                429 | 500.. => failed(FailureKind::Retry, &format!("HTTP {}", response.status)),
-                _ => failed(FailureKind::Reject, &format!("HTTP {}", response.status)),
-            },
-            Some(Answer::Http(Err(fault))) if fault.reach == Reach::Unsent => {
-                failed(FailureKind::Retry, &fault.message)
-            }
-            Some(Answer::Http(Err(fault))) if fault.reach == Reach::Denied => {
-                failed(FailureKind::Reject, &fault.message)
-            }
-            other => failed(FailureKind::Unknown, &format!("{other:?}")),
+            Some(Answer::Http(Ok(Response { status: 200..300, .. }))) => done(),
+            Some(Answer::Http(Ok(Response { status: status @ (429 | 500..), .. }))) => failed(Retry, status),
+            Some(Answer::Http(Ok(Response { status, .. }))) => failed(Reject, status),
+            Some(Answer::Http(Err(fault))) if fault.reach == Reach::Unsent => failed(Retry, &fault.message),
+            Some(Answer::Http(Err(fault))) if fault.reach == Reach::Denied => failed(Reject, &fault.message),
+            _ => failed(Unknown, "no answer"),
         }
     }
 }
@@ -47,6 +39,10 @@ fn request(delivery: &Delivery) -> Request {
         extras: "{}".into(),
     }
 }
-fn failed(kind: FailureKind, reason: &str) -> Action {
-    Action::Failed(Failure { kind, reason: reason.into(), after_seconds: None, resume: None, extras: "{}".into() })
+fn done() -> Action {
+    Action::Done(Receipt { reference: None, note: None, remember: None, extras: "{}".into() })
+}
+fn failed(kind: FailureKind, why: impl ToString) -> Action {
+    let reason = why.to_string();
+    Action::Failed(Failure { kind, reason, after_seconds: None, resume: None, extras: "{}".into() })
 }
