@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Server, Sink, World, operator, python_outbox, root, run, workspace};
+use crate::support::{Server, Sink, World, operator, python_outbox, run, workspace};
 
 async fn quiet_world() -> (Sink, World) {
     let sink = Sink::start().await;
@@ -128,16 +128,4 @@ async fn wrong_arguments_exit_with_2_and_help_with_0() {
     check(&world, &sink, &["inbox", "list", "--limit", "0"], 2, &["1..=1000"]);
     check(&world, &sink, &["--version"], 0, &[env!("CARGO_PKG_VERSION")]);
     check(&world, &sink, &["--help"], 0, &["serve", "check", "inbox", "deliveries", "demo"]);
-}
-
-#[tokio::test]
-async fn every_command_of_the_readme_is_one() {
-    let (sink, world) = quiet_world().await;
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let shown = readme.lines().filter_map(|line| line.strip_prefix("$ target/release/switchbell "));
-    let commands: Vec<Vec<&str>> = shown.map(|line| line.split_whitespace().collect()).collect();
-    assert!(commands.len() >= 4, "the README shows {commands:?}");
-    for command in commands {
-        check(&world, &sink, &[command, vec!["--help"]].concat(), 0, &["Usage"]);
-    }
 }

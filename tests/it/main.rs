@@ -11,6 +11,7 @@
 
 mod cli;
 mod crash;
+mod docs;
 mod fetch_real;
 mod pipeline;
 mod support;
