@@ -110,6 +110,14 @@ impl App {
         &self.problems
     }
 
+    /// Ready when a long task ends before it was told to: the server would go on without what that task did.
+    pub async fn broken(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Err(error)) => tracing::error!(%error, "a task of the server failed"),
+            Some(Ok(())) | None => tracing::error!("a task of the server ended"),
+        }
+    }
+
     /// Stops in two steps: takes no more work, then, after a second, stops working. What is still not done a second
     /// later is dropped: everything that matters is durable, and the next start takes it up.
     pub async fn stop(mut self) {

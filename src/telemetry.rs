@@ -131,7 +131,8 @@ pub fn log_to_stderr(level: &str) {
     // Colours are for people who watch (and have not asked for none: no-color.org).
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let subscriber = subscriber.with_target(false).with_ansi(colours);
+    // A log that cannot be written (a full disk, a reader that went away) must not stop the work that it tells of.
+    let subscriber = subscriber.with_target(false).with_ansi(colours).log_internal_errors(false);
     // A second call in one process keeps the first.
     let _ = subscriber.try_init();
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::FOUND_WRONG;
-use super::output::{fail, print, print_json};
+use super::output::{fail, print_for_people, print_json};
 use crate::config::{self, Config, Loaded, Problem, Transport, process_environment};
 use crate::send::{settings_mistakes, ungranted_urls};
 use crate::wasm::{Catalog, Sandbox, Settings};
@@ -41,7 +41,7 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
         },
         Err(problems) => Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted },
     };
-    let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print(found.told()) };
+    let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print_for_people(&found.told()) };
     let wrong = !found.mistakes.is_empty() || (asked.deny_warnings && !found.warnings.is_empty());
     if wrong { ExitCode::from(FOUND_WRONG) } else { printed }
 }

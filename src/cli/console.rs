@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use super::output::show;
 use crate::config::Config;
 use crate::inbox::delivery::Outcome;
 use crate::notification::{Event, Level, Name};
@@ -91,7 +92,7 @@ impl Observer for Console {
     fn happened(&self, what: &Happening) {
         // An empty read says nothing that the next one will not.
         if !matches!(what, Happening::Read { events: 0, bootstrap: false, .. }) {
-            println!("{}", self.told(what));
+            show(self.told(what));
         }
     }
 }

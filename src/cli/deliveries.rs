@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::inbox::open;
-use super::output::{DeliveryJson, fail, print, print_json};
+use super::output::{DeliveryJson, fail, print, print_for_people, print_json};
 use crate::inbox::{DeliveryView, Inbox, Page};
 use crate::notification::Name;
 
@@ -43,7 +43,7 @@ pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
     match inbox.deliveries(Page { workspace, before: asked.before, limit: asked.limit }, asked.seq).await {
         Ok(found) if asked.json => print_json(&found.iter().map(DeliveryJson::from).collect::<Vec<_>>()),
         Ok(found) if found.is_empty() => print("no deliveries\n"),
-        Ok(found) => print(table(&found)),
+        Ok(found) => print_for_people(&table(&found)),
         Err(error) => fail(error),
     }
 }

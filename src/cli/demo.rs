@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::console::Console;
-use super::output::fail;
-use super::serve::stop_asked;
+use super::output::{fail, show};
+use super::serve::{BROKEN, Signals};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config;
@@ -38,6 +38,10 @@ pub(super) async fn run(file: &Path) -> ExitCode {
 }
 
 async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return fail(error),
+    };
     let environment = |name: &str| match name {
         "DEMO_SLACK" => Some(slack.to_string()),
         "DEMO_SLACK_WEBHOOK" => Some(format!("http://{slack}/services/T00000000/B00000000/demo")),
@@ -47,17 +51,20 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         Ok(loaded) => Arc::new(loaded.config),
         Err(problems) => return fail(format_args!("the demo's configuration is wrong:\n{problems}")),
     };
-    println!("Store: {}. Slack is played by http://{slack}. Ctrl-C stops.\n", config.store.display());
+    show(format_args!("Store: {}. Slack is played by http://{slack}. Ctrl-C stops.\n", config.store.display()));
     let observer = Console::new(Arc::clone(&config));
-    let app = match App::start(config, Clock::system(), Arc::new(observer)).await {
+    let mut app = match App::start(config, Clock::system(), Arc::new(observer)).await {
         Ok(app) => app,
         Err(error) => return fail(error),
     };
-    stop_asked().await;
-    println!("\nStopping.");
+    tokio::select! {
+        () = signals.stop_asked() => {}
+        () = app.broken() => return fail(BROKEN),
+    }
+    show("\nStopping.");
     app.stop().await;
     let program = std::env::args().next().unwrap_or_else(|| "switchbell".to_owned());
-    println!("Stopped. What is in the inbox: {program} --config {} inbox list", file.display());
+    show(format_args!("Stopped. What is in the inbox: {program} --config {} inbox list", file.display()));
     ExitCode::SUCCESS
 }
 
@@ -66,7 +73,7 @@ fn stand_in_for_slack() -> Router {
     let received = |body: Bytes| async move {
         match serde_json::from_slice::<Value>(&body) {
             Ok(message) => {
-                println!("{}", shown(&message));
+                show(shown(&message));
                 "ok"
             }
             Err(_) => "invalid_payload",

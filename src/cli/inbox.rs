@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::output::{NotificationJson, fail, print, print_json};
+use super::output::{NotificationJson, fail, print, print_for_people, print_json, tell};
 use super::{COULD_NOT_RUN, FOUND_WRONG, deliveries, workspace};
 use crate::config;
 use crate::inbox::sqlite::SqliteInbox;
@@ -62,7 +62,7 @@ async fn list(file: &Path, asked: &List) -> ExitCode {
     match inbox.notifications(Page { workspace, before: asked.before, limit: asked.limit }).await {
         Ok(found) if asked.json => print_json(&found.iter().map(NotificationJson::from).collect::<Vec<_>>()),
         Ok(found) if found.is_empty() => print("no notifications\n"),
-        Ok(found) => print(table(&found)),
+        Ok(found) => print_for_people(&table(&found)),
         Err(error) => fail(error),
     }
 }
@@ -78,12 +78,12 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
             // The newest deliveries of one notification are all of them: a route has few targets, a workspace few routes.
             let page = Page { workspace, before: None, limit: 1_000 };
             match inbox.deliveries(page, Some(asked.seq)).await {
-                Ok(owed) => print(whole(&found) + &deliveries::of_one(&owed)),
+                Ok(owed) => print_for_people(&(whole(&found) + &deliveries::of_one(&owed))),
                 Err(error) => fail(error),
             }
         }
         Ok(None) => {
-            eprintln!("switchbell: workspace {workspace} has no notification {}", asked.seq);
+            tell(format_args!("switchbell: workspace {workspace} has no notification {}", asked.seq));
             ExitCode::from(FOUND_WRONG)
         }
         Err(error) => fail(error),
@@ -93,7 +93,7 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
 /// The store of the configuration, opened to read, and the workspace that is asked for.
 pub(super) fn open(file: &Path, named: Option<&Name>) -> Result<(SqliteInbox, Name), ExitCode> {
     let places = config::places(file, &config::process_environment).map_err(|problems| {
-        eprint!("{problems}");
+        tell(problems);
         ExitCode::from(COULD_NOT_RUN)
     })?;
     let workspace = workspace(&places.workspaces, named)?;

@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{self, Config, process_environment};
 use crate::notification::Name;
-use output::fail;
+use output::{fail, tell};
 
 /// Exit code when a command did its work and found something wrong.
 const FOUND_WRONG: u8 = 1;
@@ -67,7 +67,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(format_args!("cannot start: {error}")),
     };
-    runtime.block_on(async {
+    let code = runtime.block_on(async {
         match arguments.command {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
@@ -75,7 +75,10 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
         }
-    })
+    });
+    // What still waits for a name to be resolved is not waited for.
+    runtime.shutdown_background();
+    code
 }
 
 /// Loads the configuration, or says everything that is wrong with it.
@@ -83,12 +86,12 @@ fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
     match config::load(file, &process_environment) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
-                eprintln!("warning: {warning}");
+                tell(format_args!("warning: {warning}"));
             }
             Ok(Arc::new(loaded.config))
         }
         Err(problems) => {
-            eprint!("{problems}");
+            tell(problems);
             Err(ExitCode::from(COULD_NOT_RUN))
         }
     }

@@ -13,8 +13,31 @@ use crate::notification::Notification;
 
 /// Says why a command could not run.
 pub(super) fn fail(why: impl fmt::Display) -> ExitCode {
-    eprintln!("switchbell: {why}");
+    tell(format_args!("switchbell: {why}"));
     ExitCode::from(COULD_NOT_RUN)
+}
+
+/// A line on standard error. That nobody can read it is no reason to fail otherwise.
+pub(super) fn tell(line: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// A line on standard output, for commands that go on whether or not somebody reads.
+pub(super) fn show(line: impl fmt::Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Writes text that holds what connectors wrote: characters that steer a terminal, hide or turn text are spelled out.
+pub(super) fn print_for_people(text: &str) -> ExitCode {
+    let steers = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
+    };
+    let mut harmless = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) { harmless.extend(c.escape_unicode()) } else { harmless.push(c) }
+    }
+    print(harmless)
 }
 
 /// Writes to standard output. A reader that has gone (`| head`) is no failure.

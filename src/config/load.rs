@@ -178,6 +178,12 @@ pub(super) fn read_tree(report: &mut Report) -> Option<Node> {
     root
 }
 
+/// Whether a file is a link to what is not in its folder: a workspace's admin must not have other files shown.
+fn leads_elsewhere(file: &Path, folder: &Path) -> bool {
+    let inside = file.canonicalize().and_then(|file| Ok(file.starts_with(folder.canonicalize()?)));
+    inside.is_ok_and(|inside| !inside)
+}
+
 /// The workspaces' files with their names, by name.
 pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Report) -> Vec<(Name, PathBuf)> {
     let Some(folder) = folder else { return Vec::new() };
@@ -201,6 +207,11 @@ pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Rep
             report.mistake(at, message);
         }
         let Some(stem) = file_name.strip_suffix(".yaml").filter(|_| !path.is_dir()) else { continue };
+        if leads_elsewhere(&path, &folder.value) {
+            let message = format!("{} leads out of the folder: put the file itself there", path.display());
+            report.mistake(at, message);
+            continue;
+        }
         match stem.parse() {
             Ok(name) => files.push((name, path)),
             Err(error) => {

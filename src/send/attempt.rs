@@ -135,7 +135,14 @@ impl Run<'_> {
             if until(self.began, self.means.clock.now()) > attempt_time_max {
                 return self.at_fault(format!("the attempt took longer than its limit of {attempt_time_max:?}"));
             }
-            let action = match self.attempt.step().await {
+            let stepped = tokio::select! {
+                biased;
+                stepped = self.attempt.step() => stepped,
+                () = stop.now.cancelled(), if !begun => {
+                    return Verdict::new(Outcome::Interrupted, "the server stopped before any effect began");
+                }
+            };
+            let action = match stepped {
                 Ok(action) => action,
                 Err(fault) => return self.at_fault(fault.to_string()),
             };

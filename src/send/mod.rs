@@ -115,12 +115,15 @@ impl Dispatcher {
     /// Records until the store takes it; gives up only when the server stops, and then the next start takes the
     /// delivery back.
     async fn record(&self, finished: Finished, stop: &Stop) -> bool {
+        let mut told = false;
         loop {
             match self.inbox.finish(finished.clone()).await {
                 Ok(()) => return true,
-                Err(error) => {
-                    tracing::error!(delivery = %finished.id, %error, "an outcome cannot be recorded; trying again");
+                Err(error) if !told => {
+                    tracing::error!(delivery = %finished.id, %error, "an outcome cannot be recorded; trying until it is");
+                    told = true;
                 }
+                Err(_) => {}
             }
             tokio::select! {
                 () = self.means.clock.sleep(STORE_PAUSE) => {}

@@ -20,13 +20,13 @@ pub async fn serve(listener: TcpListener, inbox: Arc<dyn Inbox>, stop: Cancellat
     }
 }
 
-/// `/healthz`: the process answers. `/readyz`: it can work, which is to say that its store takes writes.
+/// `/healthz`: the process answers. `/readyz`: its store answers too, by the writer's own way.
 fn routes(inbox: Arc<dyn Inbox>) -> Router {
     Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready)).with_state(inbox)
 }
 
 async fn ready(State(inbox): State<Arc<dyn Inbox>>) -> (StatusCode, String) {
-    // Claiming nothing takes the writer's whole way and changes nothing.
+    // Claiming nothing waits for the writer and changes nothing.
     match inbox.claim(Timestamp::UNIX_EPOCH, 0).await {
         Ok(_) => (StatusCode::OK, "ready\n".to_owned()),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {error}\n")),

@@ -45,6 +45,18 @@ async fn mistakes_in_all_files_are_reported_at_once_with_their_places() {
 }
 
 #[tokio::test]
+async fn a_workspace_file_that_leads_out_of_its_folder_is_not_read() {
+    let (sink, world) = quiet_world().await;
+    world.write("elsewhere", "root:secret line");
+    std::os::unix::fs::symlink(world.path("elsewhere"), world.path("workspaces/evil.yaml")).unwrap();
+    std::os::unix::fs::symlink(world.path("workspaces/acme.yaml"), world.path("workspaces/same.yaml")).unwrap();
+    let (code, out, _) = run(&world, &sink, &["check"]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("evil.yaml leads out of the folder") && !out.contains("secret line"), "{out}");
+    assert!(!out.contains("same.yaml leads"), "{out}");
+}
+
+#[tokio::test]
 async fn a_plugin_checks_the_settings_of_its_targets() {
     let (sink, world) = quiet_world().await;
     let text = workspace(&World::stdio_connector(), "{}").replace("with: { webhook:", "with: { webhok:");

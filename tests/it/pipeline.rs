@@ -138,6 +138,37 @@ async fn a_webhook_that_is_gone_ends_the_delivery_with_its_reason() {
 }
 
 #[tokio::test]
+async fn a_destination_that_echoes_its_secret_does_not_spread_it() {
+    let (_folder, outbox, mut sink, world) = python_world().await;
+    let mut server = Server::start(&world, &sink);
+    server.wait_for(BOOTSTRAPPED);
+    let body = "Cannot POST /services/T00000000/B00000000/secret-part";
+    sink.answer_next([Reply { status: 404, headers: Vec::new(), body }]);
+    outbox.add(&["domain.active"]);
+    sink.next().await;
+    server.wait_for("[secret slack-ops]");
+    let (_, listed, _) = run(&world, &sink, &["deliveries", "list", "--json"]);
+    assert!(listed.contains("[secret slack-ops]") && !listed.contains("secret-part"), "{listed}");
+    assert!(!server.said().contains("secret-part"), "{}", server.said());
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_nothing() {
+    let (_folder, outbox, mut sink, world) = python_world().await;
+    let mut server = Server::start(&world, &sink);
+    server.wait_for(BOOTSTRAPPED);
+    server.stop_reading();
+    for number in 1..=3 {
+        outbox.add(&["domain.active", "--title", &format!("event-{number}")]);
+        sink.next().await;
+    }
+    let (status, _, _) = server.stop(Signal::TERM);
+    assert!(status.success(), "it ended with {status}");
+    let listed = world.json(&sink, &["deliveries", "list"]);
+    assert!(listed.as_array().unwrap().iter().all(|delivery| delivery["state"] == "delivered"), "{listed}");
+}
+
+#[tokio::test]
 async fn what_an_unreachable_slack_is_owed_arrives_when_it_is_back() {
     let (_folder, outbox, mut sink, world) = python_world().await;
     let mut server = Server::start(&world, &sink);

@@ -221,7 +221,8 @@ fn by_status(reply: &Reply, quote: &str) -> (FailureKind, String) {
 /// The `Retry-After` header. Slack writes whole seconds; a date is left to the host's own back-off.
 fn retry_after(response: &Response) -> Option<u32> {
     let (_, value) = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    value.trim().parse().ok().filter(|seconds| *seconds > 0)
+    let seconds: u64 = value.trim().parse().ok()?;
+    u32::try_from(seconds).ok().or(Some(u32::MAX)).filter(|seconds| *seconds > 0)
 }
 
 /// A number of seconds in JSON, rounded up.

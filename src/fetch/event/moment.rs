@@ -31,7 +31,9 @@ pub(super) fn parse(text: &str) -> Option<Timestamp> {
         _ => return None,
     };
     let local: civil::DateTime = format!("{date}T{time}").parse().ok()?;
-    offset(zone)?.to_timestamp(local).ok()
+    let moment = offset(zone)?.to_timestamp(local);
+    // The last hours of year 9999, which stand for "never", are beyond what a moment can be; so are the first of -9999.
+    Some(moment.unwrap_or(if local.year() > 0 { Timestamp::MAX } else { Timestamp::MIN }))
 }
 
 /// `2026-09-01`, or with the six digits and sign that ISO 8601 and JavaScript have for years beyond four digits.

@@ -191,7 +191,7 @@ impl Poller {
             self.outbox.read(&address::after(&self.resource, cursor, bounds)).await
         } else {
             match self.outbox.read(&self.resource).await {
-                Err(ReadError::NotFound(_)) => {
+                Err(ReadError::NotFound(_) | ReadError::TooLarge { .. }) => {
                     self.outbox.read(&address::first_with_bounds(&self.resource, bounds)).await
                 }
                 answer => answer,

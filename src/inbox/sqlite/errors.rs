@@ -1,5 +1,6 @@
 //! SQLite's refusals, in words that say what to do.
 
+use std::io;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
@@ -19,6 +20,20 @@ pub(super) fn unavailable(error: rusqlite::Error) -> InboxError {
         _ => "the store refused",
     };
     InboxError::Unavailable(format!("{remedy} ({error})"))
+}
+
+/// A file or folder that cannot be made or opened.
+pub(super) fn of_file(path: &Path, error: &io::Error) -> InboxError {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => "this user may not write there: change the permissions",
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: make it writable",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full: free some space",
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "something else has that name"
+        }
+        _ => "it cannot be made or opened",
+    };
+    open(path, format_args!("{remedy}, or name another file under `store:` ({error})"))
 }
 
 /// The same while opening, which names the file.

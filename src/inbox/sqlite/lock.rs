@@ -21,11 +21,11 @@ impl Lock {
     pub(super) fn take(database: &Path) -> Result<Self, InboxError> {
         let path = lock_path(database);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(|error| errors::open(database, error))?;
+        let mut file = opened.map_err(|error| errors::of_file(database, &error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use(database, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(errors::open(database, error)),
+            Err(TryLockError::Error(error)) => return Err(errors::of_file(database, &error)),
         }
         // The number only makes the other's message better; the lock itself is what counts.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));

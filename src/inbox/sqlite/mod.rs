@@ -60,7 +60,7 @@ impl SqliteInbox {
     /// opened.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, InboxError> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| errors::open(path, error))?;
+            std::fs::create_dir_all(folder).map_err(|error| errors::of_file(path, &error))?;
         }
         let lock = Lock::take(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -46,7 +46,7 @@ impl HttpClient {
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
         let allowed = judge(request, permission)?;
         match tokio::time::timeout(wait.min(ANSWER_TIME_MAX), self.send(allowed, kept.min(ANSWER_BYTES_MAX))).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer.map(|answer| masked(answer, permission)),
             Err(_) => Err(fault(Reach::Unanswered, "timeout", format!("no whole answer within {wait:?}"))),
         }
     }
@@ -74,6 +74,15 @@ impl HttpClient {
         }
         Ok(Response { status, headers, body, truncated, extras: "{}".to_owned() })
     }
+}
+
+/// An answer without the secrets that its request carried.
+fn masked(mut answer: Response, permission: &Permission<'_>) -> Response {
+    permission.seals.mask(&mut answer.body);
+    for (_, value) in &mut answer.headers {
+        *value = permission.seals.redact(value);
+    }
+    answer
 }
 
 fn plain() -> ClientBuilder {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
+use url::Url;
 
 use crate::config::{HostPattern, Secret, SecretPlace};
 use crate::notification::Name;
@@ -55,9 +56,49 @@ impl<'a> Seals<'a> {
         let mut text = text.to_owned();
         for (placeholder, (name, secret)) in &self.by_placeholder {
             let mark = format!("[secret {name}]");
-            text = text.replace(placeholder.as_str(), &mark).replace(secret.value.as_str(), &mark);
+            text = text.replace(placeholder.as_str(), &mark);
+            for telling in telling_parts(secret) {
+                text = text.replace(&telling, &mark);
+            }
         }
         text
+    }
+
+    /// Takes the values out of an answer, where a destination may have echoed them.
+    pub fn mask(&self, answer: &mut Vec<u8>) {
+        for (name, secret) in self.by_placeholder.values() {
+            for telling in telling_parts(secret) {
+                replace_all(answer, telling.as_bytes(), format!("[secret {name}]").as_bytes());
+            }
+        }
+    }
+}
+
+/// The shortest part of a URL that counts as telling, bytes: what is shorter (`/`, `/hooks`) is no secret, and masking it
+/// would spoil every other text.
+const TELLING_BYTES_MIN: usize = 12;
+
+/// What gives a secret away, longest first: its value and, of a URL, what comes after the host, which servers like to
+/// quote.
+fn telling_parts(secret: &Secret) -> Vec<String> {
+    let mut parts = vec![secret.value.clone()];
+    if let (SecretPlace::Url, Ok(url)) = (&secret.place, Url::parse(&secret.value)) {
+        let target = url.query().map(|query| format!("{}?{query}", url.path()));
+        let of_url = [Some(url.to_string()), target, Some(url.path().to_owned())];
+        parts.extend(of_url.into_iter().flatten().filter(|part| part.len() >= TELLING_BYTES_MIN));
+    }
+    parts
+}
+
+fn replace_all(text: &mut Vec<u8>, found: &[u8], by: &[u8]) {
+    let mut from = 0;
+    let next = |text: &[u8], from: usize| {
+        let rest = text.get(from..)?;
+        rest.windows(found.len().max(1)).position(|window| window == found).map(|at| from + at)
+    };
+    while let Some(at) = next(text, from) {
+        text.splice(at..at + found.len(), by.iter().copied());
+        from = at + by.len();
     }
 }
 
@@ -171,6 +212,23 @@ mod tests {
     fn a_secret_that_is_not_there_is_named() {
         let error = seal(&json!({"webhook": {"secret": "other"}}), &secrets()).unwrap_err();
         assert_eq!(error, NoSuchSecret("other".to_owned()));
+    }
+
+    #[test]
+    fn echoes_of_a_secret_are_masked_in_every_likely_form() {
+        let secrets = secrets();
+        let sealed = seal(&json!([{"secret": "hook"}, {"secret": "bot"}]), &secrets).unwrap();
+        let check = |answer: &str, expected: &str| {
+            let mut masked = answer.as_bytes().to_vec();
+            sealed.seals.mask(&mut masked);
+            assert_eq!(String::from_utf8(masked).unwrap(), expected);
+            assert_eq!(sealed.seals.redact(answer), expected);
+        };
+        check("Cannot POST /T/very-secret", "Cannot POST [secret hook]");
+        check("https://hooks.example/T/very-secret twice: /T/very-secret", "[secret hook] twice: [secret hook]");
+        check("Authorization: Bearer xoxb-0123456789abcdef", "Authorization: Bearer [secret bot]");
+        check("nothing of /T/ or of hooks.example", "nothing of /T/ or of hooks.example");
+        check("", "");
     }
 
     #[test]

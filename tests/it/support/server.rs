@@ -51,6 +51,11 @@ impl Server {
         }
     }
 
+    /// Closes the pipes that it writes to, at its next line.
+    pub fn stop_reading(&mut self) {
+        self.lines = channel().1;
+    }
+
     /// What it has said so far.
     pub fn said(&mut self) -> String {
         self.seen.extend(self.lines.try_iter());
@@ -113,6 +118,7 @@ impl World {
     }
 }
 
+/// Sends each line on until nobody listens; then the pipe is closed, too.
 fn forward(from: impl Read + Send + 'static, to: std::sync::mpsc::Sender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
