@@ -78,9 +78,11 @@ impl HttpClient {
 
 /// An answer without the secrets that its request carried.
 fn masked(mut answer: Response, permission: &Permission<'_>) -> Response {
-    permission.seals.mask(&mut answer.body);
-    for (_, value) in &mut answer.headers {
-        *value = permission.seals.redact(value);
+    let mut values: Vec<Vec<u8>> =
+        answer.headers.iter_mut().map(|(_, value)| std::mem::take(value).into_bytes()).collect();
+    permission.seals.mask(values.iter_mut().chain([&mut answer.body]));
+    for ((_, value), masked) in answer.headers.iter_mut().zip(values) {
+        *value = String::from_utf8_lossy(&masked).into_owned();
     }
     answer
 }

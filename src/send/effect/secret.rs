@@ -64,11 +64,17 @@ impl<'a> Seals<'a> {
         text
     }
 
-    /// Takes the values out of an answer, where a destination may have echoed them.
-    pub fn mask(&self, answer: &mut Vec<u8>) {
-        for (name, secret) in self.by_placeholder.values() {
-            for telling in telling_parts(secret) {
-                replace_all(answer, telling.as_bytes(), format!("[secret {name}]").as_bytes());
+    /// Takes the values out of the texts of an answer, where a destination may have echoed them.
+    pub fn mask<'t>(&self, texts: impl Iterator<Item = &'t mut Vec<u8>>) {
+        let marked = |(name, secret): &(&Name, &Secret)| {
+            let mark = format!("[secret {name}]").into_bytes();
+            telling_parts(secret).into_iter().map(move |part| (part, mark.clone()))
+        };
+        // Found out once for all texts of the answer.
+        let telling: Vec<(String, Vec<u8>)> = self.by_placeholder.values().flat_map(marked).collect();
+        for text in texts {
+            for (part, mark) in &telling {
+                replace_all(text, part.as_bytes(), mark);
             }
         }
     }
@@ -220,7 +226,7 @@ mod tests {
         let sealed = seal(&json!([{"secret": "hook"}, {"secret": "bot"}]), &secrets).unwrap();
         let check = |answer: &str, expected: &str| {
             let mut masked = answer.as_bytes().to_vec();
-            sealed.seals.mask(&mut masked);
+            sealed.seals.mask(std::iter::once(&mut masked));
             assert_eq!(String::from_utf8(masked).unwrap(), expected);
             assert_eq!(sealed.seals.redact(answer), expected);
         };
