@@ -33,23 +33,23 @@ lint:
 bench: plugins
 	$(CARGO) bench --bench pipeline
 
+# Builds components: $(call components,NAMES,PACKAGE PREFIX,FILE PREFIX,FOLDER). A file that did not change stays as it is.
+define components
+	CARGO_TARGET_DIR=target/plugins $(CARGO) build --quiet --locked --profile plugin --target wasm32-wasip2 \
+	  $(patsubst %,-p $(2)%,$(1))
+	@mkdir -p $(4)
+	@for name in $(1); do \
+	  built=$(WASM)/$(3)$$(echo $$name | tr - _).wasm; \
+	  cmp -s $$built $(4)/$$name.wasm || cp $$built $(4)/$$name.wasm || exit 1; done
+endef
+
 ## Builds the first-party plugins into dist/plugins.
 plugins: wasm-target
-	CARGO_TARGET_DIR=target/plugins $(CARGO) build --quiet --locked --profile plugin --target wasm32-wasip2 \
-	  $(patsubst %,-p switchbell-plugin-%,$(PLUGINS))
-	@mkdir -p dist/plugins
-	@for name in $(PLUGINS); do \
-	  cmp -s $(WASM)/switchbell_plugin_$$(echo $$name | tr - _).wasm dist/plugins/$$name.wasm || \
-	  cp $(WASM)/switchbell_plugin_$$(echo $$name | tr - _).wasm dist/plugins/$$name.wasm; done
+	$(call components,$(PLUGINS),switchbell-plugin-,switchbell_plugin_,dist/plugins)
 
-## Builds the misbehaving plugins of the tests into dist/guests.
+## Builds the plugins of the tests into dist/guests.
 guests: wasm-target
-	CARGO_TARGET_DIR=target/plugins $(CARGO) build --quiet --locked --profile plugin --target wasm32-wasip2 \
-	  $(patsubst %,-p guest-%,$(GUESTS))
-	@mkdir -p dist/guests
-	@for name in $(GUESTS); do \
-	  cmp -s $(WASM)/guest_$$(echo $$name | tr - _).wasm dist/guests/$$name.wasm || \
-	  cp $(WASM)/guest_$$(echo $$name | tr - _).wasm dist/guests/$$name.wasm; done
+	$(call components,$(GUESTS),guest-,guest_,dist/guests)
 
 .PHONY: wasm-target
 wasm-target:

@@ -87,7 +87,13 @@ impl Means {
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
         };
-        let mut run = Run { means: self, attempt: plugin.attempt(delivery), began: self.clock.now(), touched: false };
+        let mut run = Run {
+            means: self,
+            attempt: plugin.attempt(delivery),
+            kept_time_max: plugin.kept_time_max(),
+            began: self.clock.now(),
+            touched: false,
+        };
         let verdict = run.until_it_ends(&permission, stop).await;
         run.ended(verdict, &plugin, &sealed.seals)
     }
@@ -115,6 +121,8 @@ impl Verdict {
 struct Run<'a> {
     means: &'a Means,
     attempt: wasm::Attempt,
+    /// How long an instance is worth keeping while an answer is on its way.
+    kept_time_max: Duration,
     began: Timestamp,
     /// Whether a destination accepted an effect, or may have.
     touched: bool,
@@ -175,7 +183,7 @@ impl Run<'_> {
         tokio::select! {
             biased;
             answer = &mut performing => return Some(answer),
-            () = tokio::time::sleep(wasm::KEPT_TIME_MAX) => self.attempt.rest(),
+            () = tokio::time::sleep(self.kept_time_max) => self.attempt.rest(),
         }
         tokio::select! {
             answer = performing => Some(answer),

@@ -19,7 +19,9 @@ pub(super) fn unavailable(error: rusqlite::Error) -> InboxError {
         Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => "it cannot be opened: check path and permissions",
         _ => "the store refused",
     };
-    InboxError::Unavailable(format!("{remedy} ({error})"))
+    // An error of several statements quotes them all after its first line.
+    let error = error.to_string();
+    InboxError::Unavailable(format!("{remedy} ({})", error.lines().next().unwrap_or_default()))
 }
 
 /// A file or folder that cannot be made or opened.

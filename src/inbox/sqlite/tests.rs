@@ -310,6 +310,13 @@ fn files_that_are_no_store_are_refused_with_a_remedy() {
     let error = SqliteInbox::open(&place.path(), at(0)).unwrap_err().to_string();
     assert!(error.contains("schema 99") && error.contains("newer"), "{error}");
 
+    std::fs::remove_file(place.path()).unwrap();
+    let foreign = Connection::open(place.path()).unwrap();
+    foreign.execute_batch("CREATE TABLE workspace (other TEXT)").unwrap();
+    let error = SqliteInbox::open(&place.path(), at(0)).unwrap_err().to_string();
+    assert!(error.contains("test.db") && !error.contains("CREATE TABLE"), "{error}");
+    drop(foreign);
+
     let folder_in_the_way = place.folder.path().join("file/x.db");
     std::fs::write(place.folder.path().join("file"), "").unwrap();
     let error = SqliteInbox::open(&folder_in_the_way, at(0)).unwrap_err().to_string();

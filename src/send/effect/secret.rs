@@ -53,15 +53,12 @@ impl<'a> Seals<'a> {
 
     /// `text` with every secret's value and placeholder taken out, for reasons that are kept and shown.
     pub fn redact(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (placeholder, (name, secret)) in &self.by_placeholder {
-            let mark = format!("[secret {name}]");
-            text = text.replace(placeholder.as_str(), &mark);
-            for telling in telling_parts(secret) {
-                text = text.replace(&telling, &mark);
-            }
+        let mut text = text.as_bytes().to_vec();
+        for (placeholder, (name, _)) in &self.by_placeholder {
+            replace_all(&mut text, placeholder.as_bytes(), format!("[secret {name}]").as_bytes());
         }
-        text
+        self.mask(std::iter::once(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Takes the values out of the texts of an answer, where a destination may have echoed them.
