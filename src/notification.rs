@@ -10,6 +10,9 @@ use jiff::Timestamp;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
+/// The source of the host's own notices; no connector has this name.
+pub const HOST_SOURCE: &str = "switchbell";
+
 /// Why a text is no [`Name`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAName;

@@ -90,6 +90,7 @@ fn finish(
                 plugins: server.plugins,
                 secrets: check::finished_secrets(server.secrets),
                 workspaces,
+                reads_per_minute_max: server.reads_per_minute_max,
             };
             Ok(Loaded { config, warnings: problems.warnings })
         }

@@ -55,6 +55,8 @@ pub struct Config {
     pub secrets: BTreeMap<Name, Secret>,
     /// The workspaces, by name.
     pub workspaces: BTreeMap<Name, Workspace>,
+    /// Reads that the connectors of one workspace may make in a minute, all together; at least 1.
+    pub reads_per_minute_max: u32,
 }
 
 /// `plugins:` of the operator's file.
@@ -233,9 +235,46 @@ pub enum Transport {
     Http {
         /// The endpoint.
         url: Url,
-        /// The name of the secret that is sent as a bearer token.
-        bearer: Option<Name>,
+        /// How to sign in.
+        auth: Auth,
+        /// Headers with the secret that each holds; names in lower case.
+        headers: BTreeMap<String, Name>,
+        /// Whether the URL's name may resolve to a private address; the operator alone says so.
+        private: bool,
     },
+}
+
+/// How to sign in to a connector over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// Not at all.
+    None,
+    /// With this secret as a bearer token.
+    Bearer(Name),
+    /// With tokens that the host fetches, keeps and renews.
+    OAuth(OAuth),
+}
+
+/// `auth.oauth` of a connector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OAuth {
+    /// How tokens are had.
+    pub grant: OAuthGrant,
+    /// The client's id at the authorization server; none registers a client at the first login (RFC 7591).
+    pub client_id: Option<String>,
+    /// The secret with the client's secret.
+    pub client_secret: Option<Name>,
+    /// The scopes asked for; none asks for what the server names.
+    pub scopes: Vec<String>,
+}
+
+/// How an access token is had (RFC 6749).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OAuthGrant {
+    /// A person signs in once (`switchbell connector login`); the token is renewed from then on.
+    AuthorizationCode,
+    /// By the client's own id and secret.
+    ClientCredentials,
 }
 
 /// How outboxes are polled.

@@ -46,8 +46,10 @@ section! {
         "chained_reads" => chained_reads: Whole<1, 20>, Default("5");
         /// How far back an outbox may replay.
         "max_age" => max_age: Span, Default("90d");
+        /// Reads that the connectors of one workspace may make in a minute, all together.
+        "budget_per_minute" => budget: Whole<1, 100_000>, Default("60");
     }
-    not yet: ["budget_per_minute"]
+    not yet: []
 }
 
 section! {

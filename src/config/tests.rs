@@ -110,7 +110,9 @@ fn summary(config: &Config) -> String {
         for Connector { name, transport, outbox, ceiling, poll } in workspace.connectors.values() {
             let transport = match transport {
                 Transport::Stdio { run, env, directory } => format!("{run:?} {env:?} in {}", directory.display()),
-                Transport::Http { url, bearer } => format!("{url} bearer {bearer:?}"),
+                Transport::Http { url, auth, headers, private } => {
+                    format!("{url} auth {auth:?} headers {headers:?} private {private}")
+                }
             };
             writeln!(out, "  connector {name}: {transport}").unwrap();
             writeln!(out, "    outbox {outbox:?} ceiling {ceiling} {poll:?}").unwrap();

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::event::{Judged, id_of, judge};
 use crate::config::{Connector, Workspace};
-use crate::inbox::{Entry, Intake};
+use crate::inbox::{Ended, Entry, Intake};
 use crate::notification::Event;
 use crate::route::{Decision, Facts, owed};
 
@@ -57,7 +57,9 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
     }
     let cursor = answer.cursor.clone().filter(|_| answer.events_left == 0).or(own_cursor);
     let (workspace, source) = (workspace.name.clone(), connector.name.clone());
-    Batch { intake: Intake { workspace, source, received_at, entries, cursor }, decisions, dropped }
+    let ended = Ended::Answered { revision: None };
+    let intake = Intake { workspace, source, received_at, entries, notices: Vec::new(), cursor, ended };
+    Batch { intake, decisions, dropped }
 }
 
 fn entry(event: Event, origin: Origin<'_>) -> (Entry, Vec<Decision>) {

@@ -11,6 +11,13 @@ pub trait Outbox: Send + fmt::Debug {
     /// ends in bounded time. Dropping the future gives the read up.
     fn read<'a>(&'a mut self, uri: &'a str) -> BoxFuture<'a, Result<String, ReadError>>;
 
+    /// Ready when the server has said since the last time that the resource changed. It is never ready while there is
+    /// no connection, or the server says no such things. Dropping the future loses nothing.
+    fn changed(&mut self) -> BoxFuture<'_, ()>;
+
+    /// The revision of the protocol that the server spoke last, where it was reached.
+    fn revision(&self) -> Option<String>;
+
     /// Closes the connection, in bounded time. A later read would connect again.
     fn close(&mut self) -> BoxFuture<'_, ()>;
 }
@@ -52,6 +59,8 @@ pub enum ReadError {
     Disconnected(String),
     /// The peer answered something that is not MCP.
     NotMcp(String),
+    /// The sign-in is missing, over or refused, and only a person can renew it: what to do.
+    Reauthorize(String),
 }
 
 impl ReadError {
@@ -94,7 +103,9 @@ impl fmt::Display for ReadError {
                 write!(out, "the server did not answer within {} s", waited.as_secs_f64())
             }
             Self::NoText => out.write_str("the answer has no text; the resource must be read as text, not as a blob"),
-            Self::NotConnected(what) | Self::Disconnected(what) | Self::NotMcp(what) => out.write_str(what),
+            Self::NotConnected(what) | Self::Disconnected(what) | Self::NotMcp(what) | Self::Reauthorize(what) => {
+                out.write_str(what)
+            }
         }
     }
 }

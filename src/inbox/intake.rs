@@ -7,11 +7,18 @@ use super::{Entry, Intake};
 pub const CHUNK_ROWS_MAX: usize = 1_000;
 
 /// Cuts an intake into chunks of at most [`CHUNK_ROWS_MAX`] rows, each notification with its own deliveries, the
-/// position with the last. There is always at least one chunk.
+/// notices, the position and how the read went with the last. There is always at least one chunk.
 pub fn chunks(intake: Intake) -> Vec<Intake> {
-    let Intake { workspace, source, received_at, entries, cursor } = intake;
-    let chunk =
-        |entries| Intake { workspace: workspace.clone(), source: source.clone(), received_at, entries, cursor: None };
+    let Intake { workspace, source, received_at, entries, notices, cursor, ended } = intake;
+    let chunk = |entries| Intake {
+        workspace: workspace.clone(),
+        source: source.clone(),
+        received_at,
+        entries,
+        notices: Vec::new(),
+        cursor: None,
+        ended: ended.clone(),
+    };
     let mut done = Vec::new();
     let mut open: Vec<Entry> = Vec::new();
     let mut rows = 0;
@@ -26,6 +33,7 @@ pub fn chunks(intake: Intake) -> Vec<Intake> {
     }
     let mut last = chunk(open);
     last.cursor = cursor;
+    last.notices = notices;
     done.push(last);
     done
 }
@@ -35,7 +43,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::inbox::Owed;
+    use crate::inbox::{Ended, Owed};
     use crate::notification::{Event, Level};
 
     fn intake(owed_by_entry: &[usize]) -> Intake {
@@ -67,7 +75,9 @@ mod tests {
             source: "s".parse().unwrap(),
             received_at: Timestamp::UNIX_EPOCH,
             entries: owed_by_entry.iter().enumerate().map(entry).collect(),
+            notices: vec![entry((0, &0))],
             cursor: Some("end".to_owned()),
+            ended: Ended::Answered { revision: None },
         }
     }
 
@@ -76,7 +86,8 @@ mod tests {
         assert_eq!(chunks.iter().map(|chunk| chunk.entries.len()).collect::<Vec<_>>(), expected);
         let (last, before) = chunks.split_last().unwrap();
         assert_eq!(last.cursor.as_deref(), Some("end"));
-        assert!(before.iter().all(|chunk| chunk.cursor.is_none()));
+        assert_eq!(last.notices.len(), 1);
+        assert!(before.iter().all(|chunk| chunk.cursor.is_none() && chunk.notices.is_empty()));
         let ids = chunks.iter().flat_map(|chunk| &chunk.entries).map(|entry| entry.event.event_id.clone());
         assert!(ids.eq((0..owed_by_entry.len()).map(|number| number.to_string())));
     }

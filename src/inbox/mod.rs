@@ -26,8 +26,29 @@ pub struct Intake {
     pub received_at: Timestamp,
     /// Oldest first.
     pub entries: Vec<Entry>,
+    /// The host's own notices about this read, from the source `switchbell`: written together with the position.
+    pub notices: Vec<Entry>,
     /// Where the next read starts; absent leaves the position as it is.
     pub cursor: Option<String>,
+    /// How the read went, for those who look at the connector.
+    pub ended: Ended,
+}
+
+/// How a read of an outbox went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It brought an answer.
+    Answered {
+        /// The revision of the protocol that the server spoke.
+        revision: Option<String>,
+    },
+    /// It failed.
+    Failed {
+        /// Why, and what to do; without a secret.
+        reason: String,
+        /// Failures in a row, this one included.
+        failures: u32,
+    },
 }
 
 /// One event and what it owes.
@@ -54,11 +75,13 @@ pub struct Owed {
     pub due_at: Timestamp,
 }
 
-/// What became of each entry of an [`Intake`], in its order.
+/// What became of the entries and the notices of an [`Intake`], in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// The number a new notification got; none for one that was there already.
     pub seqs: Vec<Option<u64>>,
+    /// The same for the notices.
+    pub notice_seqs: Vec<Option<u64>>,
 }
 
 /// A delivery's id: the store's tag and a number, stable for ever.
@@ -167,10 +190,20 @@ pub struct DeliveryView {
 }
 
 /// How one outbox has been read so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Where the next read starts.
-    pub cursor: String,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Where the next read starts; none before the first answer.
+    pub cursor: Option<String>,
+    /// When that changed last.
+    pub moved_at: Option<Timestamp>,
+    /// When a read brought an answer last.
+    pub read_at: Option<Timestamp>,
+    /// The last failure: when, and why. It is kept when later reads succeed.
+    pub failure: Option<(Timestamp, String)>,
+    /// Failures in a row; 0 after an answer.
+    pub failures: u32,
+    /// The revision of the protocol that the server spoke last.
+    pub revision: Option<String>,
 }
 
 /// Which entries of an inbox to list: the newest `limit` before `before`, newest first.
@@ -208,16 +241,12 @@ impl std::error::Error for InboxError {}
 /// The contract of a store. Every write is durable when its future is ready, and all or nothing.
 pub trait Inbox: Send + Sync + fmt::Debug {
     /// Writes notifications, the deliveries that new ones owe, and the new position. An event whose id the source has
-    /// used before changes nothing, whatever else it says. A large intake is written in chunks of
-    /// [`intake::CHUNK_ROWS_MAX`] rows, in order, the position with the last.
+    /// used before changes nothing, whatever else it says. How the read went is kept too. A large intake is written in chunks of
+    /// [`intake::CHUNK_ROWS_MAX`] rows, in order; the notices, the position and how the read went with the last.
     fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>>;
 
-    /// How far this connector's outbox was read; none before the first answer.
-    fn position<'a>(
-        &'a self,
-        workspace: &'a Name,
-        source: &'a Name,
-    ) -> BoxFuture<'a, Result<Option<Position>, InboxError>>;
+    /// How this connector's outbox has been read so far.
+    fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>>;
 
     /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>>;

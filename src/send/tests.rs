@@ -103,6 +103,7 @@ fn config(settings: Value, address: SocketAddr) -> Config {
         },
         secrets: BTreeMap::from([(name("hook"), secret)]),
         workspaces: BTreeMap::from([(name("acme"), workspace)]),
+        reads_per_minute_max: 60,
     }
 }
 

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use switchbell::clock::Clock;
 use switchbell::inbox::delivery::{Outcome, Schedule};
-use switchbell::inbox::{Claim, DeliveryId, Entry, Inbox, Intake};
+use switchbell::inbox::{Claim, DeliveryId, Ended, Entry, Inbox, Intake};
 use switchbell::route::{Facts, owed};
 use switchbell::send::effect::Effects;
 use switchbell::send::{Dispatcher, Means, Stop};
@@ -164,6 +164,8 @@ fn intake(world: &World, numbers: std::ops::Range<usize>) -> Intake {
         source: source.clone(),
         received_at: Clock::system().now(),
         entries,
+        notices: Vec::new(),
         cursor: None,
+        ended: Ended::Answered { revision: None },
     }
 }

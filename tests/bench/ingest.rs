@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use switchbell::config::{Config, Workspace};
 use switchbell::fetch::{answer, event};
-use switchbell::inbox::{Entry, Inbox, Intake};
+use switchbell::inbox::{Ended, Entry, Inbox, Intake};
 use switchbell::notification::Level;
 use switchbell::route::{Facts, owed};
 
@@ -61,7 +61,9 @@ async fn read(config: Arc<Config>, inbox: Arc<dyn Inbox>, outbox: usize, event_n
             source: name(&format!("outbox-{outbox}")),
             received_at: Timestamp::UNIX_EPOCH,
             entries,
+            notices: Vec::new(),
             cursor: Some(format!("c{number}")),
+            ended: Ended::Answered { revision: None },
         };
         let accepted = inbox.accept(intake).await.expect("a write");
         assert!(accepted.seqs.len() == BATCH && accepted.seqs.iter().all(Option::is_some));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use switchbell::clock::Clock;
-use switchbell::config::{Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
+use switchbell::config::{Auth, Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
 use switchbell::fetch::mcp::{McpOutbox, Times};
 use switchbell::fetch::poller::Poller;
 use switchbell::inbox::sqlite::SqliteInbox;
@@ -144,6 +144,7 @@ fn config(transport: Transport) -> Config {
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        reads_per_minute_max: 60,
     }
 }
 
@@ -218,7 +219,15 @@ async fn check(example: Example, over_http: bool) {
     source.add("before anyone asked").await;
     let (_server, transport) = if over_http {
         let (server, url) = source.listen().await;
-        (Some(server), Transport::Http { url: url.parse().unwrap(), bearer: Some("token".parse().unwrap()) })
+        (
+            Some(server),
+            Transport::Http {
+                url: url.parse().unwrap(),
+                auth: Auth::Bearer("token".parse().unwrap()),
+                headers: BTreeMap::new(),
+                private: false,
+            },
+        )
     } else {
         (None, source.over_stdio())
     };
@@ -274,7 +283,10 @@ async fn a_wrong_token_is_said_to_be_refused() {
     let folder = tempfile::tempdir().unwrap();
     let source = Source { example: Example::Python, file: folder.path().join("outbox") };
     let (_server, url) = source.listen().await;
-    let mut polling = Polling::start(folder.path(), Transport::Http { url: url.parse().unwrap(), bearer: None });
+    let mut polling = Polling::start(
+        folder.path(),
+        Transport::Http { url: url.parse().unwrap(), auth: Auth::None, headers: BTreeMap::new(), private: false },
+    );
     match polling.next().await {
         Happening::ReadFailed { reason, failures: 1, .. } => assert!(reason.starts_with("HTTP 401"), "{reason}"),
         other => panic!("{other:?}"),

@@ -9,14 +9,11 @@ use super::super::raw::{RawAuth, RawConnector, RawOutbox, RawOwnPoll};
 use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::{ConnectorUrl, Span, show};
-use super::super::{Connector, Poll, Transport, suggest};
+use super::super::{Auth, Connector, Poll, Transport, suggest};
 use super::Server;
 use super::secret::{self, Use};
 use crate::address::is_public;
-use crate::notification::{Level, Name};
-
-/// The source of the host's own notices.
-pub(super) const HOST_SOURCE: &str = "switchbell";
+use crate::notification::{HOST_SOURCE, Level, Name};
 
 /// Most connectors of a workspace: each is polled on its own, and every source of a route is compared with each.
 const CONNECTORS_MAX: usize = 100;
@@ -136,7 +133,12 @@ fn http(
     }
     let name = auth.and_then(|auth| auth.value.bearer).and_then(|bearer| bearer.value.secret);
     let Some(name) = name else {
-        return Some(Transport::Http { url: url.0.clone(), bearer: None });
+        return Some(Transport::Http {
+            url: url.0.clone(),
+            auth: Auth::None,
+            headers: BTreeMap::new(),
+            private: false,
+        });
     };
     let (secret, rule) = secret::granted(&server.secrets, &name.0, &name.at, (workspace, Use::Connector), report)?;
     let host = secret::host_of(&url.0);
@@ -149,7 +151,8 @@ fn http(
     if url.0.scheme() == "http" && !is_local {
         report.warning(&url.at, format!("the secret {secret} travels unencrypted: use https"));
     }
-    Some(Transport::Http { url: url.0.clone(), bearer: Some(secret.clone()) })
+    let auth = Auth::Bearer(secret.clone());
+    Some(Transport::Http { url: url.0.clone(), auth, headers: BTreeMap::new(), private: false })
 }
 
 fn literal(url: &Url) -> Option<IpAddr> {

@@ -7,8 +7,8 @@ use super::super::read::Placed;
 use super::super::source::Report;
 use super::super::suggest;
 use super::super::values::TextPattern;
-use super::connector::{HOST_SOURCE, Known};
-use crate::notification::{Level, Name};
+use super::connector::Known;
+use crate::notification::{HOST_SOURCE, Level, Name};
 use crate::route::{Decision, Facts, Matcher, Router};
 
 /// Checks every route's sources against the connectors.

@@ -23,6 +23,9 @@ const POLL_CEILING_MAX: Duration = Duration::from_secs(86_400);
 /// How far back an outbox may be asked to replay: ten years.
 const POLL_AGE_MAX: Duration = Duration::from_secs(3_650 * 86_400);
 
+/// Reads of one workspace in a minute, unless the operator says otherwise.
+const READS_PER_MINUTE_DEFAULT: u32 = 60;
+
 /// What the operator's file says, as far as it is good: what the workspaces' files are checked against.
 #[derive(Debug)]
 pub(in crate::config) struct Server {
@@ -31,6 +34,7 @@ pub(in crate::config) struct Server {
     /// The folder of the workspaces' files, as a person would name it.
     pub workspaces: Option<Placed<PathBuf>>,
     pub poll: Poll,
+    pub reads_per_minute_max: u32,
     pub commands: BTreeMap<Name, Command>,
     pub plugins: Plugins,
     /// The plugins' folder as written, and the names of the plugins in it; none when it cannot be read.
@@ -62,6 +66,11 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
             let value = path_of(&path.at, &path.value.0, report).map(|path| folder.shown.join(path))?;
             Some(Placed { at: path.at, value })
         }),
+        reads_per_minute_max: raw
+            .poll
+            .as_ref()
+            .and_then(|poll| poll.budget.as_ref())
+            .map_or(READS_PER_MINUTE_DEFAULT, |most| most.0),
         poll: raw.poll.map_or_else(Poll::default, |raw| poll(raw, report)),
         commands: commands(raw.commands, folder, &mut mentions, report),
         plugins,
@@ -85,7 +94,7 @@ pub(in crate::config) fn path_of(at: &super::super::node::At, text: &str, report
 }
 
 fn poll(raw: Placed<RawPoll>, report: &mut Report) -> Poll {
-    let RawPoll { base, floor, ceiling, max_events, chained_reads, max_age, given: _ } = raw.value;
+    let RawPoll { base, floor, ceiling, max_events, chained_reads, max_age, budget: _, given: _ } = raw.value;
     within(floor.as_ref(), POLL_FLOOR_MIN, POLL_CEILING_MAX, report);
     within(ceiling.as_ref(), POLL_FLOOR_MIN, POLL_CEILING_MAX, report);
     within(max_age.as_ref(), Duration::from_secs(60), POLL_AGE_MAX, report);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::config::{Poll, SecretPlace};
+use crate::config::{Auth, Poll, SecretPlace};
 use crate::notification::Level;
 
 const TOKEN: &str = "s3cret-token";
@@ -74,7 +74,12 @@ fn patient() -> Times {
 fn outbox_at(url: &str, times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
-        transport: Transport::Http { url: url.parse().unwrap(), bearer: Some("token".parse().unwrap()) },
+        transport: Transport::Http {
+            url: url.parse().unwrap(),
+            auth: Auth::Bearer("token".parse().unwrap()),
+            headers: BTreeMap::new(),
+            private: false,
+        },
         outbox: Some("acme://n".to_owned()),
         ceiling: Level::Info,
         poll: Poll::default(),
@@ -310,7 +315,12 @@ async fn a_secret_that_is_not_there_is_named() {
     let url = "http://127.0.0.1:9/mcp".parse().unwrap();
     let connector = Connector {
         name: "registrar".parse().unwrap(),
-        transport: Transport::Http { url, bearer: Some("token".parse().unwrap()) },
+        transport: Transport::Http {
+            url,
+            auth: Auth::Bearer("token".parse().unwrap()),
+            headers: BTreeMap::new(),
+            private: false,
+        },
         outbox: None,
         ceiling: Level::Info,
         poll: Poll::default(),

@@ -32,7 +32,7 @@ use rmcp::transport::IntoTransport;
 
 use super::outbox::{Outbox, ReadError};
 use crate::clock::Clock;
-use crate::config::{Connector, Secret, Transport};
+use crate::config::{Auth, Connector, Secret, Transport};
 use crate::notification::Name;
 use fault::Faults;
 use http::Endpoint;
@@ -112,8 +112,11 @@ impl McpOutbox {
                     .ok_or_else(|| ReadError::NotConnected("the connector's command names no program".to_owned()))?;
                 (Server::Stdio(program), words::hidden_in(env))
             }
-            Transport::Http { url, bearer } => {
-                let token = bearer.as_ref().map(|name| token_of(name, secrets)).transpose()?;
+            Transport::Http { url, auth, .. } => {
+                let token = match auth {
+                    Auth::Bearer(name) => Some(token_of(name, secrets)?),
+                    Auth::None | Auth::OAuth(_) => None,
+                };
                 (Server::Http(Endpoint::new(workspace, url, token.clone())), token.into_iter().collect())
             }
         };
@@ -204,6 +207,15 @@ impl Outbox for McpOutbox {
         self.read_text(uri).boxed()
     }
 
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        std::future::pending().boxed()
+    }
+
+    fn revision(&self) -> Option<String> {
+        let peer = self.connection.as_ref()?.service.peer();
+        Some(peer.peer_info()?.protocol_version.to_string())
+    }
+
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.disconnect().boxed()
     }
@@ -291,6 +303,7 @@ fn leaves_the_connection_in_doubt(error: &ReadError) -> bool {
         | ReadError::Timeout { .. }
         | ReadError::NotConnected(_)
         | ReadError::Disconnected(_)
-        | ReadError::NotMcp(_) => true,
+        | ReadError::NotMcp(_)
+        | ReadError::Reauthorize(_) => true,
     }
 }

@@ -137,8 +137,8 @@ impl Poller {
 
     async fn find_position(&mut self) -> Result<(), Failure> {
         if self.position == Position::Unknown {
-            let stored = self.inbox.position(&self.workspace, &self.source).await.map_err(Failure::Inbox)?;
-            self.position = stored.map_or(Position::Start, |stored| Position::After(stored.cursor));
+            let stored = self.inbox.reading(&self.workspace, &self.source).await.map_err(Failure::Inbox)?;
+            self.position = stored.cursor.map_or(Position::Start, Position::After);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Claimed, DeliveryView, Finished, InboxError, Intake, Page};
+use crate::inbox::{Claimed, DeliveryView, Finished, InboxError, Intake, Page, Reading};
 use crate::notification::{Level, Notification};
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
@@ -47,6 +47,14 @@ impl Outbox for Scripted {
         .boxed()
     }
 
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        futures_util::future::pending().boxed()
+    }
+
+    fn revision(&self) -> Option<String> {
+        None
+    }
+
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.0.closed.store(true, Ordering::SeqCst);
         async {}.boxed()
@@ -77,12 +85,8 @@ impl Inbox for Store {
         self.sqlite.accept(intake)
     }
 
-    fn position<'a>(
-        &'a self,
-        workspace: &'a Name,
-        source: &'a Name,
-    ) -> BoxFuture<'a, Result<Option<crate::inbox::Position>, InboxError>> {
-        self.sqlite.position(workspace, source)
+    fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>> {
+        self.sqlite.reading(workspace, source)
     }
 
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
@@ -150,6 +154,7 @@ pub(super) fn config() -> Config {
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        reads_per_minute_max: 60,
     }
 }
 
@@ -225,7 +230,7 @@ impl Stage {
 
     pub(super) async fn position(&self) -> Option<String> {
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
-        self.store.position(&workspace, &source).await.unwrap().map(|position| position.cursor)
+        self.store.reading(&workspace, &source).await.unwrap().cursor
     }
 
     pub(super) async fn owed(&self) -> usize {

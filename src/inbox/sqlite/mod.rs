@@ -21,7 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Notify;
 
 use super::intake::chunks;
-use super::{Accepted, Claimed, DeliveryView, Finished, Inbox, InboxError, Intake, Name, Notification, Page, Position};
+use super::{Accepted, Claimed, DeliveryView, Finished, Inbox, InboxError, Intake, Name, Notification, Page, Reading};
 use errors::unavailable;
 use lock::Lock;
 use writer::Writer;
@@ -144,26 +144,25 @@ impl Inbox for SqliteInbox {
     fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>> {
         async move {
             let mut accepted = Accepted::default();
-            for chunk in chunks(intake) {
-                let owes = chunk.entries.iter().any(|entry| !entry.owed.is_empty());
-                let part = self.write(move |connection| write::accept(connection, &chunk)).await?;
+            let chunks = chunks(intake);
+            let last = chunks.len();
+            for (number, chunk) in (1..).zip(chunks) {
+                let owes = chunk.entries.iter().chain(&chunk.notices).any(|entry| !entry.owed.is_empty());
+                let part = self.write(move |connection| write::accept(connection, &chunk, number == last)).await?;
                 if owes {
                     self.owed.notify_one();
                 }
                 accepted.seqs.extend(part.seqs);
+                accepted.notice_seqs.extend(part.notice_seqs);
             }
             Ok(accepted)
         }
         .boxed()
     }
 
-    fn position<'a>(
-        &'a self,
-        workspace: &'a Name,
-        source: &'a Name,
-    ) -> BoxFuture<'a, Result<Option<Position>, InboxError>> {
+    fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>> {
         let (workspace, source) = (workspace.clone(), source.clone());
-        self.read(move |connection| read::position(connection, &workspace, &source)).boxed()
+        self.read(move |connection| read::reading(connection, &workspace, &source)).boxed()
     }
 
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {

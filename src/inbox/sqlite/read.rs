@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::errors::unavailable;
-use super::{DeliveryView, InboxError, Name, Notification, Page, Position, Store};
+use super::{DeliveryView, InboxError, Name, Notification, Page, Reading, Store};
 use crate::inbox::delivery::{Outcome, State};
 use crate::inbox::{Attempt, DeliveryId};
 use crate::notification::{Event, Level};
@@ -57,15 +57,22 @@ pub(super) fn unreadable(what: &str) -> InboxError {
     InboxError::Unavailable(format!("the store holds a {what} that cannot be read: it was changed by something else"))
 }
 
-pub(super) fn position(
-    connection: &Connection,
-    workspace: &Name,
-    source: &Name,
-) -> Result<Option<Position>, InboxError> {
-    let sql = "SELECT s.cursor FROM source s JOIN workspace w ON w.id = s.workspace WHERE w.name = ?1 AND s.name = ?2";
+pub(super) fn reading(connection: &Connection, workspace: &Name, source: &Name) -> Result<Reading, InboxError> {
+    let sql = "SELECT s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision
+               FROM source s JOIN workspace w ON w.id = s.workspace WHERE w.name = ?1 AND s.name = ?2";
     let mut statement = prepare(connection, sql)?;
-    let found = statement.query_row([workspace.as_str(), source.as_str()], |row| row.get::<_, Option<String>>(0));
-    Ok(found.optional().map_err(unavailable)?.flatten().map(|cursor| Position { cursor }))
+    let at = |row: &Row<'_>, column| row.get::<_, Option<i64>>(column).map(|found| found.map(moment));
+    let found = statement.query_row([workspace.as_str(), source.as_str()], |row| {
+        Ok(Reading {
+            cursor: row.get(0)?,
+            moved_at: at(row, 1)?,
+            read_at: at(row, 2)?,
+            failure: at(row, 3)?.zip(row.get(4)?),
+            failures: row.get(5)?,
+            revision: row.get(6)?,
+        })
+    });
+    Ok(found.optional().map_err(unavailable)?.unwrap_or_default())
 }
 
 pub(super) fn due(connection: &Connection, now: i64, most: u32) -> Result<Vec<Due>, InboxError> {

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::inbox::delivery::{Next, Outcome, State};
-use crate::inbox::{Attempt, Claim, Entry, Owed};
+use crate::inbox::{Attempt, Claim, Ended, Entry, Owed};
 use crate::notification::{Event, Level};
 
 struct Place {
@@ -62,7 +62,9 @@ fn intake(workspace: &str, entries: Vec<Entry>, cursor: Option<&str>) -> Intake 
         source: name("registrar"),
         received_at: at(100),
         entries,
+        notices: Vec::new(),
         cursor: cursor.map(str::to_owned),
+        ended: Ended::Answered { revision: None },
     }
 }
 
@@ -100,8 +102,11 @@ async fn what_was_accepted_is_read_back_as_it_was() {
     assert_eq!((stored.effective_level, stored.received_at), (Level::Attention, at(100)));
     assert_eq!(inbox.notification(&name("acme"), 2).await.unwrap(), None);
     assert_eq!(inbox.notification(&name("other"), 1).await.unwrap(), None);
-    let position = inbox.position(&name("acme"), &name("registrar")).await.unwrap();
-    assert_eq!(position, Some(Position { cursor: "c1".to_owned() }));
+    let reading = inbox.reading(&name("acme"), &name("registrar")).await.unwrap();
+    assert_eq!(
+        (reading.cursor.as_deref(), reading.moved_at, reading.read_at),
+        (Some("c1"), Some(at(100)), Some(at(100)))
+    );
 }
 
 #[tokio::test]
@@ -128,7 +133,7 @@ async fn workspaces_count_and_remember_apart() {
         assert_eq!(accepted.seqs, [Some(1)]);
     }
     assert_eq!(inbox.notifications(page("other")).await.unwrap().len(), 1);
-    assert_eq!(inbox.position(&name("acme"), &name("registrar")).await.unwrap(), None);
+    assert_eq!(inbox.reading(&name("acme"), &name("registrar")).await.unwrap().cursor, None);
 }
 
 #[tokio::test]
@@ -237,7 +242,7 @@ async fn an_intake_larger_than_a_chunk_is_written_whole() {
     let entries = (0..2_500).map(|number| entry(&number.to_string(), 1)).collect();
     let accepted = inbox.accept(intake("acme", entries, Some("end"))).await.unwrap();
     assert!(accepted.seqs.iter().copied().eq((1..=2_500).map(Some)));
-    assert!(inbox.position(&name("acme"), &name("registrar")).await.unwrap().is_some());
+    assert!(inbox.reading(&name("acme"), &name("registrar")).await.unwrap().cursor.is_some());
 }
 
 #[tokio::test]
@@ -252,8 +257,8 @@ async fn a_full_disk_loses_nothing_and_is_named() {
     let big = (0..900).map(|number| entry(&format!("big-{number}"), 0)).collect();
     let refused = inbox.accept(intake("acme", big, Some("c2"))).await.unwrap_err();
     assert!(refused.to_string().contains("the disk is full"), "{refused}");
-    let position = inbox.position(&name("acme"), &name("registrar")).await.unwrap();
-    assert_eq!(position, Some(Position { cursor: "c1".to_owned() }), "the position never passes what is not written");
+    let position = inbox.reading(&name("acme"), &name("registrar")).await.unwrap();
+    assert_eq!(position.cursor.as_deref(), Some("c1"), "the position never passes what is not written");
     assert_eq!(inbox.notifications(page("acme")).await.unwrap().len(), 1);
     inbox.write(pages(1_000_000)).await.unwrap();
     let accepted = inbox.accept(intake("acme", vec![entry("e2", 0)], None)).await.unwrap();
@@ -265,7 +270,7 @@ async fn a_request_that_fails_takes_no_other_with_it() {
     let place = Place::new();
     let inbox = place.open();
     let broken = inbox.write(|connection| {
-        write::accept(connection, &intake("acme", vec![entry("gone", 0)], None))?;
+        write::accept(connection, &intake("acme", vec![entry("gone", 0)], None), true)?;
         Err::<(), _>(InboxError::Unavailable("broken".to_owned()))
     });
     let panics = inbox.write(|_| -> Result<(), InboxError> { panic!("inside") });

@@ -10,7 +10,8 @@ use super::errors::unavailable;
 use super::read::{self, moment, prepare, unreadable};
 use super::{Accepted, Claimed, Finished, InboxError, Intake, Name, Store};
 use crate::inbox::delivery::{Input, Outcome, Schedule, State, transition};
-use crate::inbox::{Claim, DeliveryId, Entry};
+use crate::inbox::{Claim, DeliveryId, Ended, Entry};
+use crate::notification::HOST_SOURCE;
 
 const INTERRUPTED: &str = "the server stopped during this attempt: it may or may not have happened";
 
@@ -44,31 +45,72 @@ pub(super) fn current_epoch(connection: &Connection) -> Result<Store, InboxError
     connection.query_row("SELECT tag, epoch FROM store", [], row).map_err(unavailable)
 }
 
-pub(super) fn accept(connection: &Connection, intake: &Intake) -> Result<Accepted, InboxError> {
+pub(super) fn accept(connection: &Connection, intake: &Intake, is_last: bool) -> Result<Accepted, InboxError> {
     let (workspace, mut seq) = workspace(connection, &intake.workspace)?;
     let before = seq;
-    let source = source(connection, workspace, &intake.source)?;
     let received_at = intake.received_at.as_millisecond();
-    let mut seqs = Vec::with_capacity(intake.entries.len());
-    for entry in &intake.entries {
+    let source = source(connection, workspace, &intake.source)?;
+    let seqs = insert(connection, (workspace, source), &mut seq, received_at, &intake.entries)?;
+    let notice_seqs = match host(&intake.notices) {
+        Some(host) => {
+            let host = self::source(connection, workspace, &host)?;
+            insert(connection, (workspace, host), &mut seq, received_at, &intake.notices)?
+        }
+        None => Vec::new(),
+    };
+    if seq != before {
+        let mut update = prepare(connection, "UPDATE workspace SET last_seq = ?2 WHERE id = ?1")?;
+        update.execute([workspace, seq]).map_err(unavailable)?;
+    }
+    if is_last {
+        end_read(connection, source, intake)?;
+    }
+    Ok(Accepted { seqs, notice_seqs })
+}
+
+/// The source of notices, where there are any.
+fn host(notices: &[Entry]) -> Option<Name> {
+    if notices.is_empty() { None } else { HOST_SOURCE.parse().ok() }
+}
+
+fn insert(
+    connection: &Connection,
+    (workspace, source): (i64, i64),
+    seq: &mut i64,
+    received_at: i64,
+    entries: &[Entry],
+) -> Result<Vec<Option<u64>>, InboxError> {
+    let mut seqs = Vec::with_capacity(entries.len());
+    for entry in entries {
         let new = insert_seen(connection, source, &entry.event.event_id, received_at)?;
         if new {
-            seq += 1;
-            let id = read::row_id(workspace, seq);
+            *seq += 1;
+            let id = read::row_id(workspace, *seq);
             insert_notification(connection, id, source, received_at, entry)?;
             insert_deliveries(connection, id, received_at, entry)?;
         }
         seqs.push(if new { Some(seq.unsigned_abs()) } else { None });
     }
-    if seq != before {
-        let mut update = prepare(connection, "UPDATE workspace SET last_seq = ?2 WHERE id = ?1")?;
-        update.execute([workspace, seq]).map_err(unavailable)?;
+    Ok(seqs)
+}
+
+/// Keeps the position and how the read went.
+fn end_read(connection: &Connection, source: i64, intake: &Intake) -> Result<(), InboxError> {
+    let now = intake.received_at.as_millisecond();
+    match &intake.ended {
+        Ended::Answered { revision } => {
+            let sql = "UPDATE source SET moved_at = CASE WHEN ?2 IS NOT NULL AND ?2 IS NOT cursor THEN ?3 ELSE moved_at END,
+                              cursor = coalesce(?2, cursor), read_at = ?3, failures = 0, revision = coalesce(?4, revision)
+                       WHERE id = ?1";
+            let values = params![source, intake.cursor, now, revision];
+            prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+        }
+        Ended::Failed { reason, failures } => {
+            let sql = "UPDATE source SET failed_at = ?2, failure = ?3, failures = ?4 WHERE id = ?1";
+            prepare(connection, sql)?.execute(params![source, now, reason, failures]).map_err(unavailable)?;
+        }
     }
-    if let Some(cursor) = &intake.cursor {
-        let mut update = prepare(connection, "UPDATE source SET cursor = ?2 WHERE id = ?1")?;
-        update.execute(params![source, cursor]).map_err(unavailable)?;
-    }
-    Ok(Accepted { seqs })
+    Ok(())
 }
 
 fn workspace(connection: &Connection, name: &Name) -> Result<(i64, i64), InboxError> {
