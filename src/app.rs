@@ -20,8 +20,9 @@ use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
 use crate::serve::control::{self, Seat, not_polled};
-use crate::serve::serve;
-use crate::telemetry::{Nobody, Observer};
+use crate::serve::{Sources, serve};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::{Both, Nobody, Observer};
 use crate::wasm::catalog::PluginProblem;
 use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
 
@@ -87,6 +88,8 @@ impl App {
         }
         let effects = Effects::new().map_err(StartError::Effects)?;
         let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
+        let metrics = Arc::new(Metrics::default());
+        let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
@@ -100,7 +103,7 @@ impl App {
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
-        tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
+        tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
         Ok(Self { inbox, address, problems, stop, tasks })
     }
 
