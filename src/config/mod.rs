@@ -195,6 +195,15 @@ impl Workspace {
     }
 }
 
+/// Why a text is no declaration of an outbox: what breaks the rules and what to write instead; none when it is one. The
+/// text itself is not repeated.
+///
+/// The rules are those of the notifications seed, "Declare the outbox": a scheme, none that a host resolves itself, no
+/// query, no fragment; at most 512 characters, no white space, no control characters.
+pub fn outbox_uri_mistake(text: &str) -> Option<String> {
+    values::outbox_uri_mistake(text)
+}
+
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

@@ -9,7 +9,7 @@ mod words;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use grant::{HttpEntry, Origin};
-pub(super) use outbox::OutboxUri;
+pub(super) use outbox::{OutboxUri, mistake as outbox_uri_mistake};
 pub(super) use settings::Settings;
 pub(super) use time::{Bytes, Span, show};
 pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};
