@@ -222,6 +222,8 @@ pub struct Connector {
     pub transport: Transport,
     /// The outbox to poll, where one is declared.
     pub outbox: Option<String>,
+    /// Why an outbox that was asked for is not polled, for people; `outbox` is none then.
+    pub not_polled: Option<String>,
     /// Caps the level of what it says.
     pub ceiling: Level,
     /// How it is polled: the operator's settings, with the connector's own over them.

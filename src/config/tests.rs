@@ -107,7 +107,7 @@ fn summary(config: &Config) -> String {
     }
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
-        for Connector { name, transport, outbox, ceiling, poll } in workspace.connectors.values() {
+        for Connector { name, transport, outbox, not_polled, ceiling, poll } in workspace.connectors.values() {
             let transport = match transport {
                 Transport::Stdio { run, env, directory } => format!("{run:?} {env:?} in {}", directory.display()),
                 Transport::Http { url, auth, headers, private } => {
@@ -116,6 +116,9 @@ fn summary(config: &Config) -> String {
             };
             writeln!(out, "  connector {name}: {transport}").unwrap();
             writeln!(out, "    outbox {outbox:?} ceiling {ceiling} {poll:?}").unwrap();
+            if let Some(why) = not_polled {
+                writeln!(out, "    not polled: {why}").unwrap();
+            }
         }
         for route in &workspace.routes {
             writeln!(out, "  route {} of {} when {:?}", route.name, route.owner, route.when).unwrap();

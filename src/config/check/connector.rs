@@ -89,7 +89,14 @@ fn connector(
         (None, None) => None,
     };
     let outbox = raw.notifications.and_then(|outbox| outbox_uri(outbox.value, report));
-    Some(Connector { name: name.clone(), transport: transport?, outbox, ceiling: raw.ceiling?.value, poll: poll? })
+    Some(Connector {
+        name: name.clone(),
+        transport: transport?,
+        outbox,
+        not_polled: None,
+        ceiling: raw.ceiling?.value,
+        poll: poll?,
+    })
 }
 
 fn outbox_uri(raw: RawOutbox, report: &mut Report) -> Option<String> {
