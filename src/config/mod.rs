@@ -3,10 +3,11 @@
 //! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
 //! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of `node`s with their
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
-//! rule that needs more than one value.
+//! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
 mod load;
+mod manifest;
 mod mask;
 mod node;
 mod parse;
@@ -273,7 +274,8 @@ pub struct OAuth {
     pub grant: OAuthGrant,
     /// The client's id at the authorization server; none registers a client at the first login (RFC 7591).
     pub client_id: Option<String>,
-    /// The secret with the client's secret.
+    /// The secret with the client's secret. Its `hosts` are those of authorization servers, which are found out only when
+    /// tokens are fetched: whoever sends it holds the token endpoint's host against them.
     pub client_secret: Option<Name>,
     /// The scopes asked for; none asks for what the server names.
     pub scopes: Vec<String>,

@@ -2,11 +2,13 @@
 //!
 //! A line `=== PATH` begins a file of the configuration, `=== PATH/` an empty folder, `=== env` the environment (one
 //! `NAME=value` on a line), and `=== expected` what is expected. `⟦9⟧` stands for the character with that hexadecimal
-//! number. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
+//! number, `¿` in the environment for a byte that is not Unicode. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
 //! `mail` and `slack`. With `UPDATE_EXPECT=1` in the environment, what is said now becomes what is expected.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -61,7 +63,7 @@ impl Case {
                 std::fs::write(path, content).unwrap();
             }
         }
-        let lookup = |name: &str| self.environment.get(name).cloned();
+        let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
         let said = match load(&folder.path().join("switchbell.yaml"), &lookup) {
             Ok(Loaded { config, warnings }) => warned(&warnings) + &summary(&config),
             Err(problems) => {
@@ -75,6 +77,12 @@ impl Case {
         let root = folder.path().display().to_string();
         said.replace(&format!("{root}/"), "").replace(&root, "ROOT")
     }
+}
+
+/// What a case writes, as the environment holds it; `¿` stands for a byte that no Unicode text has.
+fn environment_value(text: &str) -> OsString {
+    let parts: Vec<&[u8]> = text.split('¿').map(str::as_bytes).collect();
+    OsString::from_vec(parts.join(&0xff))
 }
 
 fn warned(warnings: &[Problem]) -> String {
