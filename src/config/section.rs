@@ -107,23 +107,27 @@ impl Section {
 
 /// The keys that stand in a section.
 #[derive(Debug)]
-pub(super) struct Given(Vec<String>, bool);
+pub(super) struct Given {
+    keys: Vec<String>,
+    is_clean: bool,
+}
 
 impl Given {
     /// Of these entries of a section.
     pub(super) fn of(entries: &[Entry], section: &Section) -> Self {
-        let is_clean = entries.iter().all(|entry| section.objection(&entry.key).is_none());
-        Self(entries.iter().map(|entry| entry.key.clone()).collect(), is_clean)
+        let is_known = |key: &str| section.keys.iter().any(|known| known.name == key);
+        let is_clean = entries.iter().all(|entry| is_known(&entry.key));
+        Self { keys: entries.iter().map(|entry| entry.key.clone()).collect(), is_clean }
     }
 
     /// Whether every key belongs there. One that does not may stand for one that is missing, and was reported.
     pub(super) fn is_clean(&self) -> bool {
-        self.1
+        self.is_clean
     }
 
     /// Whether a key stands there, usable or not.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|given| given == key)
+        self.keys.iter().any(|given| given == key)
     }
 }
 
