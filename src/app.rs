@@ -10,8 +10,9 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::fetch::budget::Budget;
 use crate::fetch::mcp::{McpOutbox, Times};
-use crate::fetch::poller::Poller;
+use crate::fetch::poller::{Poller, Shared};
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
@@ -138,20 +139,23 @@ impl App {
 
 /// A poller for each outbox that a connector declares.
 fn pollers(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Vec<Poller> {
+    let shared = Shared {
+        config: Arc::clone(config),
+        inbox: Arc::clone(inbox),
+        clock: clock.clone(),
+        observer: Arc::clone(observer),
+        pollers: config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum(),
+    };
     let mut pollers = Vec::new();
     for workspace in config.workspaces.values() {
+        let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
         for connector in workspace.outboxes() {
             let (name, source) = (&workspace.name, &connector.name);
             match McpOutbox::new(name, connector, &config.secrets, Times::default(), clock.clone()) {
-                Ok(outbox) => pollers.extend(Poller::new(
-                    Arc::clone(config),
-                    name,
-                    source,
-                    Arc::clone(inbox),
-                    Box::new(outbox),
-                    clock.clone(),
-                    Arc::clone(observer),
-                )),
+                Ok(outbox) => {
+                    let (outbox, budget) = (Box::new(outbox), Arc::clone(&budget));
+                    pollers.extend(Poller::new(shared.clone(), name, source, outbox, budget));
+                }
                 Err(error) => tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}"),
             }
         }

@@ -39,7 +39,14 @@ pub enum Happening {
         /// When it will be tried again.
         next_in: Duration,
     },
-    /// The outbox skipped events.
+    /// A read waits because the workspace's budget of reads has run out.
+    Deferred {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+    },
+    /// Events were missed: the outbox skipped some, or it did not know the position any more.
     Gap {
         /// The workspace.
         workspace: Name,
