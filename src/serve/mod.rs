@@ -1,4 +1,6 @@
-//! What others read over HTTP.
+//! What others read over HTTP, and what commands on this machine ask of a running server.
+
+pub mod control;
 
 use std::sync::Arc;
 

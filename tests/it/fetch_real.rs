@@ -146,7 +146,7 @@ fn config(transport: Transport) -> Config {
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
-        reads_per_minute_max: 60,
+        reads_per_minute_max: 100_000,
     }
 }
 

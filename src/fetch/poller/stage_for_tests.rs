@@ -102,6 +102,10 @@ impl Inbox for Store {
         self.sqlite.reading(workspace, source)
     }
 
+    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>> {
+        self.sqlite.readings(workspace)
+    }
+
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
         self.sqlite.claim(now, most)
     }
