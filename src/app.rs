@@ -175,7 +175,7 @@ fn poller(
     budget: &Arc<Budget>,
 ) -> Result<Poller, Option<String>> {
     if connector.outbox.is_none() {
-        return Err(None);
+        return Err(connector.not_polled.clone());
     }
     let (name, source) = (&workspace.name, &connector.name);
     let outbox = McpOutbox::new(name, connector, &shared.config.secrets, Times::default(), shared.clock.clone());
