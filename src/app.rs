@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use crate::fetch::poller::Poller;
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
@@ -139,10 +139,12 @@ impl App {
 /// A poller for each outbox that a connector declares.
 fn pollers(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Vec<Poller> {
     let mut pollers = Vec::new();
+    let common =
+        Common { secrets: &config.secrets, times: Times::default(), clock: clock.clone(), clients: Clients::new() };
     for workspace in config.workspaces.values() {
         for connector in workspace.outboxes() {
             let (name, source) = (&workspace.name, &connector.name);
-            match McpOutbox::new(name, connector, &config.secrets, Times::default(), clock.clone()) {
+            match McpOutbox::new(name, connector, &common) {
                 Ok(outbox) => pollers.extend(Poller::new(
                     Arc::clone(config),
                     name,

@@ -71,6 +71,16 @@ impl ReadError {
             _ => None,
         }
     }
+
+    /// Whether the server's own words name a cursor, as those that do not know the one they were given do. The URI that
+    /// was asked for holds that word itself, so that words which only repeat a URI say nothing.
+    pub fn speaks_of_cursor(&self) -> bool {
+        let (Self::NotFound(words) | Self::Refused { message: words, .. }) = self else {
+            return false;
+        };
+        let is_uri = |word: &&str| word.contains("://") || word.contains('?');
+        words.split_whitespace().filter(|word| !is_uri(word)).any(|word| word.to_ascii_lowercase().contains("cursor"))
+    }
 }
 
 impl fmt::Display for ReadError {
@@ -111,3 +121,39 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_a_cursor_are_told_from_words_that_repeat_the_uri() {
+        let check = |words: &str, speaks: bool| {
+            assert_eq!(ReadError::NotFound(words.to_owned()).speaks_of_cursor(), speaks, "{words}");
+            let refused = ReadError::Refused { code: -32603, message: words.to_owned() };
+            assert_eq!(refused.speaks_of_cursor(), speaks, "{words}");
+        };
+        let uri = "acme://notifications?cursor=c-7&maxEvents=100&maxAgeMs=7776000000";
+        check("unknown cursor 'c-7': this outbox never gave it; read without a cursor to start from now", true);
+        check("unknown cursor \"c-7\": this outbox never gave it; read without a cursor to start from now", true);
+        check("MCP error -32602: Invalid Cursor", true);
+        check("cursor=c-7 is not one of ours", true);
+        check(&format!("Error reading resource '{uri}': unknown cursor c-7"), true);
+        check(&format!("Error creating resource from template: {uri}: cursor expired"), true);
+        check(&format!("Unknown resource: {uri}"), false);
+        check(&format!("Unknown resource: '{uri}'"), false);
+        check(&format!("Resource {uri} not found"), false);
+        check(&format!("MCP error -32602: Resource {uri} not found"), false);
+        check(&format!("Resource not found: \"{uri}\"."), false);
+        check("urn:acme:outbox?cursor=c-7 is not there", false);
+        check("Unknown resource: cursor://notifications", false);
+        check("Internal error", false);
+        check("", false);
+    }
+
+    #[test]
+    fn only_the_words_of_a_server_speak_of_a_cursor() {
+        let lost = ReadError::Disconnected("its last words: unknown cursor".to_owned());
+        assert!(!lost.speaks_of_cursor());
+    }
+}

@@ -16,28 +16,28 @@ use super::*;
 use crate::config::{Auth, Poll, SecretPlace};
 use crate::notification::Level;
 
-const TOKEN: &str = "s3cret-token";
+pub(super) const TOKEN: &str = "s3cret-token";
 
 /// A request as the server got it.
 #[derive(Clone, Debug)]
-struct Got {
-    method: Method,
-    headers: HeaderMap,
-    message: Value,
+pub(super) struct Got {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) message: Value,
 }
 
-type Log = Arc<Mutex<Vec<Got>>>;
+pub(super) type Log = Arc<Mutex<Vec<Got>>>;
 
 /// A server on a loopback port, gone when this is dropped.
-struct Site {
-    url: String,
-    log: Log,
+pub(super) struct Site {
+    pub(super) url: String,
+    pub(super) log: Log,
     _tasks: JoinSet<()>,
 }
 
 impl Site {
     /// Serves what `answer` makes of each request; it gets the requests before that, too.
-    async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
+    pub(super) async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
         let log = Log::default();
         let seen = log.clone();
         let handler = move |request: Request| async move {
@@ -57,21 +57,31 @@ impl Site {
         Self { url, log, _tasks: tasks }
     }
 
-    fn outbox(&self) -> McpOutbox {
+    pub(super) fn outbox(&self) -> McpOutbox {
         outbox_at(&self.url, patient())
     }
 
-    fn methods(&self) -> Vec<String> {
+    pub(super) fn methods(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         log.iter().filter_map(|got| got.message["method"].as_str().map(str::to_owned)).collect()
     }
 }
 
-fn patient() -> Times {
+pub(super) fn patient() -> Times {
     Times::default()
 }
 
-fn outbox_at(url: &str, times: Times) -> McpOutbox {
+pub(super) fn common(secrets: &BTreeMap<Name, Secret>, times: Times) -> Common<'_> {
+    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
+    Common { secrets, times, clock, clients: Clients::new() }
+}
+
+pub(super) fn secret(value: &str) -> Secret {
+    let place = SecretPlace::Connector;
+    Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() }
+}
+
+pub(super) fn outbox_at(url: &str, times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
@@ -84,22 +94,19 @@ fn outbox_at(url: &str, times: Times) -> McpOutbox {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let place = SecretPlace::Connector;
-    let secret = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
-    let secrets = BTreeMap::from([("token".parse().unwrap(), secret)]);
-    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
-    McpOutbox::new(&"acme".parse().unwrap(), &connector, &secrets, times, clock).unwrap()
+    let secrets = BTreeMap::from([("token".parse().unwrap(), secret(TOKEN))]);
+    McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, times)).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response {
+pub(super) fn json_answer(status: u16, body: &Value) -> Response {
     (StatusCode::from_u16(status).unwrap(), [("content-type", "application/json")], body.to_string()).into_response()
 }
 
-fn result(got: &Got, result: Value) -> Response {
+pub(super) fn result(got: &Got, result: Value) -> Response {
     json_answer(200, &json!({"jsonrpc": "2.0", "id": got.message["id"], "result": result}))
 }
 
-fn text(got: &Got, text: &str) -> Response {
+pub(super) fn text(got: &Got, text: &str) -> Response {
     result(
         got,
         json!({"resultType": "complete", "contents": [{"uri": "acme://n", "text": text}], "ttlMs": 60_000, "cacheScope": "private"}),
@@ -107,7 +114,7 @@ fn text(got: &Got, text: &str) -> Response {
 }
 
 /// Answers the handshake of the newest revision, and reads with `read`.
-fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
     match got.message["method"].as_str() {
         Some("server/discover") => result(
             got,
@@ -119,7 +126,7 @@ fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
 }
 
 /// Answers the handshake of the revision before, and reads with `read`.
-fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
     let error =
         json!({"jsonrpc": "2.0", "id": got.message["id"], "error": {"code": -32601, "message": "Method not found"}});
     match got.message["method"].as_str() {
@@ -137,7 +144,7 @@ fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> 
 }
 
 /// Reads once and closes.
-async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
+pub(super) async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
     let read = outbox.read("acme://n").await;
     outbox.close().await;
     match (read, expected) {
@@ -325,6 +332,7 @@ async fn a_secret_that_is_not_there_is_named() {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &BTreeMap::new(), patient(), Clock::system());
+    let secrets = BTreeMap::new();
+    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, patient()));
     assert_eq!(outbox.unwrap_err().to_string(), "the secret \"token\" is not there: add it to `secrets`");
 }
