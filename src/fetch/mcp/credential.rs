@@ -14,7 +14,7 @@ pub(super) trait Tokens: fmt::Debug + Send + Sync {
 
     /// The server refused `token` with 401, and `challenge` is its `WWW-Authenticate`, if it sent one. Ok when
     /// [`Tokens::token`] may now have another: the request is made once more with it. An error is what the read fails
-    /// with.
+    /// with. Several requests may tell it at once, one of them after `token` was already renewed.
     fn refused<'a>(&'a self, token: &'a str, challenge: Option<&'a str>) -> BoxFuture<'a, Result<(), ReadError>>;
 }
 

@@ -40,6 +40,13 @@ impl Handler {
     pub(super) fn new(outbox: &Arc<str>) -> Self {
         Self { outbox: Arc::clone(outbox), said: Arc::default() }
     }
+
+    /// The server says that this resource changed.
+    pub(super) fn hint(&self, uri: &str) {
+        if is_of(&self.outbox, uri) {
+            self.said.changed.notify_one();
+        }
+    }
 }
 
 impl ClientHandler for Handler {
@@ -53,9 +60,7 @@ impl ClientHandler for Handler {
         said: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        if is_of(&self.outbox, &said.uri) {
-            self.said.changed.notify_one();
-        }
+        self.hint(&said.uri);
     }
 
     async fn on_subscriptions_acknowledged(

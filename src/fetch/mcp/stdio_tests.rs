@@ -26,7 +26,7 @@ fn outbox(script: &str, arguments: &[&str], env: &[(&str, &str)], times: Times) 
     run(&words.collect::<Vec<_>>(), env, times)
 }
 
-fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
+pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio {
