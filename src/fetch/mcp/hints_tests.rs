@@ -152,8 +152,7 @@ async fn a_hint_is_not_lost_when_nobody_waits_for_it_and_many_are_one() {
 async fn a_server_that_does_not_advertise_hints_is_never_asked_for_them() {
     for capabilities in [json!({"resources": {}}), json!({"resources": {"subscribe": false}}), json!({})] {
         let legacy = capabilities.clone();
-        let old =
-            Site::start(move |got, _| legacy_with(got, "s-1", legacy.clone(), |got| text(got, "fine"))).await;
+        let old = Site::start(move |got, _| legacy_with(got, "s-1", legacy.clone(), |got| text(got, "fine"))).await;
         let new = Site::start(move |got, _| modern_with(got, capabilities.clone(), |got| text(got, "fine"))).await;
         for site in [old, new] {
             let mut outbox = outbox_at(&site.url, hasty());
@@ -247,7 +246,8 @@ async fn a_server_of_the_newest_revision_is_listened_to_and_again_when_it_ends_t
 async fn a_session_that_was_opened_anew_is_subscribed_to_anew() {
     let site = Site::start(|got, before| {
         let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();
-        let (session, capabilities) = (if reads == 0 { "s-1" } else { "s-2" }, json!({"resources": {"subscribe": true}}));
+        let (session, capabilities) =
+            (if reads == 0 { "s-1" } else { "s-2" }, json!({"resources": {"subscribe": true}}));
         let is_expired = reads > 0 && got.headers.get("mcp-session-id").is_some_and(|session| session == "s-1");
         match got.message["method"].as_str() {
             Some(_) if is_expired => StatusCode::NOT_FOUND.into_response(),
