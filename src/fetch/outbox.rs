@@ -18,6 +18,11 @@ pub trait Outbox: Send + fmt::Debug {
     /// The revision of the protocol that the server spoke last, where it was reached.
     fn revision(&self) -> Option<String>;
 
+    /// The first thing the server wrote to its standard output that is not MCP, where it is a program and did so.
+    fn stray(&self) -> Option<String> {
+        None
+    }
+
     /// Closes the connection, in bounded time. A later read would connect again.
     fn close(&mut self) -> BoxFuture<'_, ()>;
 }

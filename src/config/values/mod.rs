@@ -11,5 +11,5 @@ pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use grant::{HttpEntry, Origin};
 pub(super) use outbox::{OutboxUri, mistake as outbox_uri_mistake};
 pub(super) use settings::Settings;
-pub(super) use time::{Bytes, Span, show};
+pub(super) use time::{Bytes, Span, duration, show};
 pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};

@@ -216,6 +216,13 @@ impl Outbox for McpOutbox {
         Some(peer.peer_info()?.protocol_version.to_string())
     }
 
+    fn stray(&self) -> Option<String> {
+        match &self.connection.as_ref()?.carrier {
+            Carrier::Child(process) => process.stray().map(|stray| self.faults.fit(&stray)),
+            Carrier::Http(_) => None,
+        }
+    }
+
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.disconnect().boxed()
     }

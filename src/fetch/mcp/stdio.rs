@@ -166,6 +166,11 @@ impl Process {
         done.ok_or_else(|| ReadError::Disconnected(String::new()))
     }
 
+    /// The first line of standard output that is not MCP.
+    pub(super) fn stray(&self) -> Option<String> {
+        self.seen.stray()
+    }
+
     fn warn_of_stray(&mut self) {
         if !self.is_warned && self.seen.stray().is_some() {
             self.is_warned = true;
