@@ -1,7 +1,7 @@
 //! The first read: with the bare URI, and as hosts that always send their bounds make it.
 
 use super::page::{Told, shortened};
-use super::probe::{Missed, Probe, shown};
+use super::probe::{Missed, Probe};
 use super::remedies;
 use super::rules as is;
 use super::rules::Rule;
@@ -74,7 +74,7 @@ fn judge(
         Err(missed) => {
             match (remedy, &missed) {
                 (Some(remedy), Missed::Failed(error @ ReadError::NotFound(_))) => {
-                    probe.ledger.fail_with(rule, format!("{}: {}", shown(uri), remedies::said(error)), remedy);
+                    probe.ledger.fail_with(rule, format!("{}: {}", probe.shown(uri), remedies::said(error)), remedy);
                 }
                 _ => probe.tell(rule, uri, &missed),
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::page::{Page, shortened};
-use super::probe::{Missed, Probe, shown};
+use super::probe::{Missed, Probe};
 use super::remedies;
 use super::rules as is;
 use super::walk::Walk;
@@ -31,7 +31,7 @@ pub(super) async fn first_after(probe: &mut Probe<'_>, cursor: &str, bounds: &mu
     let smaller_uri = address::after(probe.resource, cursor, smaller);
     if bounds.age_max > DAY && probe.read(&smaller_uri).await.is_ok() {
         if let Missed::Failed(error) = &missed {
-            let said = format!("{}: {}", shown(&uri), remedies::said(error));
+            let said = format!("{}: {}", probe.shown(&uri), remedies::said(error));
             probe.ledger.fail(&is::MAX_AGE_LARGE, format!("{said}; with one day it is answered"));
         }
         *bounds = smaller;

@@ -2,7 +2,7 @@
 
 use super::bootstrap::MADE_UP_CURSOR;
 use super::page::{Page, Told, shortened};
-use super::probe::{Missed, Probe, shown};
+use super::probe::{Missed, Probe};
 use super::remedies;
 use super::rules as is;
 use super::walk::Walk;
@@ -109,7 +109,7 @@ pub(super) async fn unknown(probe: &mut Probe<'_>, bounds: Bounds) {
             if said.contains(MADE_UP_CURSOR) {
                 probe.ledger.pass(&is::CURSOR_UNKNOWN, "refused with an error that names it");
             } else {
-                let seen = format!("{}: {said}; the error does not name the cursor", shown(&uri));
+                let seen = format!("{}: {said}; the error does not name the cursor", probe.shown(&uri));
                 probe.ledger.fail(&is::CURSOR_UNKNOWN, seen);
             }
         }

@@ -24,11 +24,11 @@ use futures_util::future::BoxFuture;
 pub use report::{Finding, Report, Verdict};
 pub use rules::{Obligation, RULES, Rule};
 
-use super::address::Bounds;
-use super::outbox::Outbox;
+use super::address::{self, Bounds};
+use super::outbox::{Outbox, ReadError};
 use crate::clock::Clock;
 use crate::config;
-use probe::Probe;
+use probe::{Missed, Probe};
 use rules as is;
 use walk::Walk;
 
@@ -91,6 +91,9 @@ async fn steps(probe: &mut Probe<'_>, asked: Asked<'_>) -> Result<(), String> {
     if let Some(trigger) = asked.trigger {
         trigger.await?;
     }
+    if let Some(cursor) = asked.cursor {
+        is_known(probe, cursor, bounds).await?;
+    }
     if let Some(start) = asked.cursor.map(str::to_owned).or(first) {
         events(probe, &start, asked.wait, bounds).await;
         cursors::unknown(probe, bounds).await;
@@ -98,11 +101,22 @@ async fn steps(probe: &mut Probe<'_>, asked: Asked<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// A cursor from outside may be none of this outbox, which is no fault of its.
+async fn is_known(probe: &mut Probe<'_>, cursor: &str, bounds: Bounds) -> Result<(), String> {
+    match probe.read(&address::after(probe.resource, cursor, bounds)).await {
+        Err(Missed::Failed(error @ (ReadError::NotFound(_) | ReadError::Refused { .. }))) => {
+            Err(format!("--cursor is refused: {}", remedies::said(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What the events after `start` show.
 async fn events(probe: &mut Probe<'_>, start: &str, wait: Duration, mut bounds: Bounds) {
     let Some(mut page) = walk::look(probe, start, bounds, wait).await else { return };
     bounds::compare(probe, start, &mut page, &mut bounds).await;
     let walk = walk::large(probe, start, page, bounds).await;
+    probe.events = walk.events.len();
     if !walk.events.is_empty() {
         walk::again(probe, &walk, bounds).await;
         // What is read once and gone can show nothing more.

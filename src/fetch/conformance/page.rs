@@ -23,7 +23,7 @@ const NEXT_POLL_LIKELY: std::ops::RangeInclusive<Duration> = Duration::from_secs
 /// An answer of an outbox.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    /// What was asked.
+    /// What was asked, as a report repeats it.
     pub uri: String,
     pub events: Vec<Told>,
     pub cursor: Option<String>,
@@ -89,7 +89,7 @@ pub(super) fn judge(uri: &str, text: &str, ledger: &mut Ledger) -> Option<Page> 
         ledger.fail(&is::MAX_EVENTS, format!("{uri} brought more than {most} events"));
     }
     if let Some(cursor) = &cursor {
-        ledger.pass(&is::CURSOR_VALID, format!("{} characters", cursor.chars().count()));
+        ledger.pass(&is::CURSOR_VALID, format!("a string, {} long", cursor.chars().count()));
     }
     if let Some(next_poll) = next_poll {
         judge_next_poll(next_poll, ledger);

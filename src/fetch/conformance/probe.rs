@@ -40,11 +40,14 @@ pub(super) struct Probe<'a> {
     pub resource: &'a str,
     pub ledger: Ledger,
     pub known: Known,
+    /// Events known.
+    pub events: usize,
     began: Timestamp,
     time_max: Duration,
     latency_max: Duration,
     reads: u32,
     slowest: Duration,
+    bytes_max: usize,
     is_cut: bool,
     revision: Option<String>,
 }
@@ -63,11 +66,13 @@ impl<'a> Probe<'a> {
             resource,
             ledger: Ledger::new(),
             known: Known::ById,
+            events: 0,
             began: clock.now(),
             time_max,
             latency_max,
             reads: 0,
             slowest: Duration::ZERO,
+            bytes_max: 0,
             is_cut: false,
             revision: None,
         }
@@ -99,14 +104,16 @@ impl<'a> Probe<'a> {
         self.revision = self.outbox.revision().or(self.revision.take());
         // The first one starts the server.
         if self.reads > 1 && took > self.latency_max {
-            self.ledger.fail(&is::LATENCY, format!("{} took {}", shown(uri), rounded(took)));
+            let seen = format!("{} took {}", self.shown(uri), rounded(took));
+            self.ledger.fail(&is::LATENCY, seen);
         }
         self.slowest = if self.reads > 1 { self.slowest.max(took) } else { self.slowest };
         match result {
             Ok(text) => {
                 self.ledger.pass(&is::ANSWER_TEXT, "the first content is a text");
-                self.ledger.pass(&is::ANSWER_SIZE, format!("{} bytes", text.len()));
-                page::judge(&shown(uri), &text, &mut self.ledger).ok_or(Missed::NoAnswer)
+                self.bytes_max = self.bytes_max.max(text.len());
+                self.ledger.pass(&is::ANSWER_SIZE, format!("the largest has {} bytes", self.bytes_max));
+                page::judge(&self.shown(uri), &text, &mut self.ledger).ok_or(Missed::NoAnswer)
             }
             Err(error) => Err(Missed::Failed(error)),
         }
@@ -161,10 +168,22 @@ impl<'a> Probe<'a> {
             ReadError::TooLarge { .. } => &is::ANSWER_SIZE,
             _ => rule,
         };
-        let said = format!("{}: {}", shown(uri), remedies::said(error));
+        let said = match rule.id {
+            id if id == is::CONNECTION.id => remedies::said(error),
+            _ => format!("{}: {}", self.shown(uri), remedies::said(error)),
+        };
         match remedies::of(error) {
             Some(remedy) => self.ledger.fail_with(rule, said, remedy),
             None => self.ledger.fail(rule, said),
+        }
+    }
+
+    /// A URI as a report repeats it: what follows the resource, where something does.
+    pub(super) fn shown(&self, uri: &str) -> String {
+        let query = uri.strip_prefix(self.resource).filter(|query| !query.is_empty()).unwrap_or(uri);
+        match query.char_indices().nth(URI_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", query.get(..end).unwrap_or_default()),
+            None => query.to_owned(),
         }
     }
 
@@ -193,20 +212,13 @@ impl<'a> Probe<'a> {
         }
         Report {
             revision: self.revision.clone(),
+            events: self.events,
             reads: self.reads,
             took: self.took(),
             is_cut: self.is_cut,
             could_not_run,
             findings: self.ledger.findings(),
         }
-    }
-}
-
-/// A URI as a report repeats it.
-pub(super) fn shown(uri: &str) -> String {
-    match uri.char_indices().nth(URI_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", uri.get(..end).unwrap_or_default()),
-        None => uri.to_owned(),
     }
 }
 

@@ -54,6 +54,11 @@ pub(super) fn said(error: &ReadError) -> String {
         ReadError::NotFound(words) => format!("not found ({words})"),
         ReadError::Refused { code, message } => format!("the error {code}: {message}"),
         ReadError::Http { status, .. } => format!("HTTP {status}"),
-        error => error.to_string(),
+        error => {
+            let said = error.to_string().replace("; check `commands`", "").replace("the connector's url", "--url");
+            // Last words are the end of a stack trace, in which whole lines only underline others.
+            let is_said = |line: &&str| line.trim().chars().any(|c| !matches!(c, '^' | '~'));
+            said.split(" | ").filter(is_said).map(str::trim).collect::<Vec<_>>().join(" | ")
+        }
     }
 }

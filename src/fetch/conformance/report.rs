@@ -16,6 +16,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Why the check could not be made, or not to its end.
     pub could_not_run: Option<String>,
+    /// Events that were judged.
+    pub events: usize,
     /// Reads made.
     pub reads: u32,
     /// How long they took, with the waits between them.
@@ -62,7 +64,7 @@ impl Verdict {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotSeen => "not_seen",
-            Self::Pass => "pass",
+            Self::Pass => "kept",
             Self::Warning => "warning",
             Self::Broken => "broken",
         }

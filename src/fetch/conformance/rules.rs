@@ -83,7 +83,7 @@ rules! {
     NEXT_POLL = ("next-poll", Must,
         "Your recommendation for when to be read next. Honoured inside the host's own floor and ceiling. Omit it for \
          \"no opinion\".",
-        "give milliseconds, such as 60000, or leave nextPollMs out", "needs an answer with nextPollMs");
+        "give milliseconds, such as 60000, or leave nextPollMs out", "optional, and no answer has it");
 
     BOOTSTRAP_BARE = ("bootstrap.bare", Must, "A read with no query is the bootstrap.",
         "serve the bare URI too", NEEDS_ANSWER);
@@ -116,7 +116,7 @@ rules! {
         "return the position of the last event of this very answer, not of the newest there is", NEEDS_TWO);
     CURSOR_OF_EVENT = ("cursor.of-event", Must, "An event's cursor: optional; the position after this event.",
         "give each event the cursor that a page ending with it would have, or leave it out",
-        "needs an event with a cursor of its own, which is optional");
+        "optional, and no event has one");
     CURSOR_ENCODING = ("cursor.encoding", Must, "cursor: opaque, server-issued, and echoed back to you.",
         "percent-decode the parameter once (the TypeScript SDKs hand it out encoded: decodeURIComponent), or use cursors of \
          letters, digits, - and _ only, such as unpadded URL-safe base64",
