@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::output::{fail, print_for_people, print_json};
+use super::output::{fail, print_for_people, print_json, tell};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::clock::Clock;
 use crate::config;
 use crate::fetch::conformance::{self, Asked, Report, Verdict};
 use crate::fetch::outbox::Outbox;
+use crate::telemetry::rounded;
 
 /// A read that takes longer is told.
 const LATENCY_MAX: Duration = Duration::from_secs(1);
@@ -89,6 +90,9 @@ pub(super) async fn check(asked: Arguments) -> ExitCode {
         Err(why) => return fail(why),
     };
     let wait = asked.wait.unwrap_or(if asked.trigger.is_some() { WAIT_AFTER_TRIGGER } else { Duration::ZERO });
+    if wait > WAIT_AFTER_TRIGGER {
+        tell(format_args!("Waiting for events, {} at most.", rounded(wait)));
+    }
     let to_check = Asked {
         resource: &asked.resource,
         cursor: asked.cursor.as_deref(),

@@ -27,14 +27,16 @@ pub(super) fn for_people(resource: &str, report: &Report) -> String {
         }
     }
     text.push('\n');
+    let count = |verdict| report.count(verdict);
+    let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let counts = format!(
-        "{} kept, {} broken, {} warnings, {} not seen; {} events; {} reads in {} (at most {READS_MAX}, in {} and the wait)",
-        report.count(Verdict::Pass),
-        report.count(Verdict::Broken),
-        report.count(Verdict::Warning),
-        report.count(Verdict::NotSeen),
-        report.events,
-        report.reads,
+        "{} kept, {} broken, {}, {} not seen; {}; {} in {} (at most {READS_MAX}, in {} and the wait)",
+        count(Verdict::Pass),
+        count(Verdict::Broken),
+        several(count(Verdict::Warning), "warning"),
+        count(Verdict::NotSeen),
+        several(report.events, "event"),
+        several(report.reads.try_into().unwrap_or(usize::MAX), "read"),
         rounded(report.took),
         rounded(TIME_MAX),
     );

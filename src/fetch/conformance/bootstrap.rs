@@ -103,7 +103,7 @@ fn judge(
     page.cursor
 }
 
-/// Where a first read was not found: whether the outbox is known by any other read.
+/// Where no first read was found: whether the outbox is known by any other read.
 async fn remedy(
     probe: &mut Probe<'_>,
     bounds: Bounds,
@@ -111,13 +111,10 @@ async fn remedy(
     bounded: &Result<super::page::Page, Missed>,
 ) -> Option<&'static str> {
     let is_unknown = |read: &Result<_, Missed>| matches!(read, Err(Missed::Failed(ReadError::NotFound(_))));
-    match (is_unknown(bare), is_unknown(bounded)) {
-        (false, false) => None,
-        (true, true) => {
-            let whole = address::after(probe.resource, MADE_UP_CURSOR, bounds);
-            let is_unknown = is_unknown(&probe.read(&whole).await);
-            Some(if is_unknown { remedies::NO_SUCH_RESOURCE } else { remedies::WHOLE_TEMPLATE_ONLY })
-        }
-        _ => Some(remedies::WHOLE_TEMPLATE_ONLY),
+    if !is_unknown(bare) || !is_unknown(bounded) {
+        return None;
     }
+    let whole = address::after(probe.resource, MADE_UP_CURSOR, bounds);
+    let is_unknown = is_unknown(&probe.read(&whole).await);
+    Some(if is_unknown { remedies::NO_SUCH_RESOURCE } else { remedies::WHOLE_TEMPLATE_ONLY })
 }

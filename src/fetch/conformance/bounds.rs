@@ -10,6 +10,7 @@ use super::remedies;
 use super::rules as is;
 use super::walk::Walk;
 use crate::fetch::address::{self, Bounds};
+use crate::fetch::outbox::ReadError;
 
 /// An age that every number can hold.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -20,22 +21,28 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// Until everything known is surely older than a moment, however coarse the server's clock.
 const GROW_OLD: Duration = Duration::from_millis(50);
 
-/// The first read after a cursor. Where it fails and a smaller age helps, that is told, and `bounds` keeps it.
-pub(super) async fn first_after(probe: &mut Probe<'_>, cursor: &str, bounds: &mut Bounds) {
+/// The first read after a cursor: whether it is answered. Where it fails and a smaller age helps, that is told, and
+/// `bounds` keeps it.
+pub(super) async fn first_after(probe: &mut Probe<'_>, cursor: &str, bounds: &mut Bounds) -> bool {
     let uri = address::after(probe.resource, cursor, *bounds);
     let missed = match probe.read(&uri).await {
         Err(missed @ Missed::Failed(_)) => missed,
-        Ok(_) | Err(_) => return,
+        Ok(_) | Err(_) => return true,
     };
     let smaller = Bounds { age_max: DAY, ..*bounds };
     let smaller_uri = address::after(probe.resource, cursor, smaller);
-    if bounds.age_max > DAY && probe.read(&smaller_uri).await.is_ok() {
+    // Whoever waits for nothing once does so again.
+    let is_worth_trying = bounds.age_max > DAY && !matches!(missed, Missed::Failed(ReadError::Timeout { .. }));
+    if is_worth_trying && probe.read(&smaller_uri).await.is_ok() {
         if let Missed::Failed(error) = &missed {
             let said = format!("{}: {}", probe.shown(&uri), remedies::said(error));
             probe.ledger.fail(&is::MAX_AGE_LARGE, format!("{said}; with one day it is answered"));
         }
         *bounds = smaller;
+        return true;
     }
+    probe.tell(probe.blamed(cursor, &is::READ_ANSWERED), &uri, &missed);
+    false
 }
 
 /// Whether a smaller age brings events that the larger one leaves out; then `bounds` keeps the smaller one, and `page`,

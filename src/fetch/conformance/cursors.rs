@@ -116,3 +116,23 @@ pub(super) async fn unknown(probe: &mut Probe<'_>, bounds: Bounds) {
         Err(missed) => probe.tell(&is::CURSOR_UNKNOWN, &uri, &missed),
     }
 }
+
+/// Reads after `start` over a new connection, for which a program is started anew: these events must still be there.
+pub(super) async fn durable(probe: &mut Probe<'_>, start: &str, events: &[Told], bounds: Bounds) {
+    probe.disconnect().await;
+    let uri = address::after(probe.resource, start, bounds);
+    let page = match probe.read(&uri).await {
+        Ok(page) => page,
+        Err(missed) => {
+            probe.tell(&is::CURSOR_DURABLE, &uri, &missed);
+            return;
+        }
+    };
+    match events.first() {
+        Some(lost) if probe.brings(&page, events).is_none() => {
+            let seen = format!("{} over a new connection brought {} no more", page.uri, shortened(&lost.id));
+            probe.ledger.fail(&is::CURSOR_DURABLE, seen);
+        }
+        _ => probe.ledger.pass(&is::CURSOR_DURABLE, "it works over a new connection"),
+    }
+}

@@ -28,6 +28,7 @@ use super::address::{self, Bounds};
 use super::outbox::{Outbox, ReadError};
 use crate::clock::Clock;
 use crate::config;
+use page::Told;
 use probe::{Missed, Probe};
 use rules as is;
 use walk::Walk;
@@ -77,7 +78,7 @@ pub async fn check(outbox: &mut dyn Outbox, asked: Asked<'_>, clock: &Clock) -> 
 }
 
 /// The reads, in order. An error says why they could not be made to the end.
-async fn steps(probe: &mut Probe<'_>, asked: Asked<'_>) -> Result<(), String> {
+async fn steps<'a>(probe: &mut Probe<'a>, asked: Asked<'a>) -> Result<(), String> {
     if let Some(mistake) = config::outbox_uri_mistake(asked.resource) {
         probe.ledger.fail(&is::DECLARATION, mistake);
         return Ok(());
@@ -85,18 +86,27 @@ async fn steps(probe: &mut Probe<'_>, asked: Asked<'_>) -> Result<(), String> {
     probe.ledger.pass(&is::DECLARATION, asked.resource);
     let mut bounds = Bounds { events_max: PAGE_EVENTS, age_max: asked.age_max };
     let first = bootstrap::first(probe, bounds).await?;
-    if let Some(first) = &first {
-        bounds::first_after(probe, first, &mut bounds).await;
+    let goes_on = match &first {
+        Some(first) => bounds::first_after(probe, first, &mut bounds).await,
+        None => asked.cursor.is_some(),
+    };
+    if !goes_on {
+        return Ok(());
     }
     if let Some(trigger) = asked.trigger {
         trigger.await?;
     }
     if let Some(cursor) = asked.cursor {
         is_known(probe, cursor, bounds).await?;
+        probe.foreign = Some(cursor);
     }
     if let Some(start) = asked.cursor.map(str::to_owned).or(first) {
-        events(probe, &start, asked.wait, bounds).await;
+        let seen = events(probe, &start, asked.wait, &mut bounds).await;
         cursors::unknown(probe, bounds).await;
+        // What was read once and is gone is told already.
+        if !probe.ledger.has_failed(&is::EVENTS_KEPT) {
+            cursors::durable(probe, &start, &seen, bounds).await;
+        }
     }
     Ok(())
 }
@@ -111,17 +121,18 @@ async fn is_known(probe: &mut Probe<'_>, cursor: &str, bounds: Bounds) -> Result
     }
 }
 
-/// What the events after `start` show.
-async fn events(probe: &mut Probe<'_>, start: &str, wait: Duration, mut bounds: Bounds) {
-    let Some(mut page) = walk::look(probe, start, bounds, wait).await else { return };
-    bounds::compare(probe, start, &mut page, &mut bounds).await;
+/// What the events after `start` show; these events.
+async fn events(probe: &mut Probe<'_>, start: &str, wait: Duration, bounds: &mut Bounds) -> Vec<Told> {
+    let Some(mut page) = walk::look(probe, start, *bounds, wait).await else { return Vec::new() };
+    bounds::compare(probe, start, &mut page, bounds).await;
+    let bounds = *bounds;
     let walk = walk::large(probe, start, page, bounds).await;
     probe.events = walk.events.len();
     if !walk.events.is_empty() {
         walk::again(probe, &walk, bounds).await;
         // What is read once and gone can show nothing more.
         if probe.ledger.has_failed(&is::EVENTS_KEPT) {
-            return;
+            return walk.events;
         }
         if !probe.ledger.has_failed(&is::CURSOR_STRICTLY_AFTER) {
             in_other_ways(probe, &walk, bounds).await;
@@ -129,6 +140,7 @@ async fn events(probe: &mut Probe<'_>, start: &str, wait: Duration, mut bounds: 
         bootstrap::again(probe, bounds, &walk.events).await;
     }
     cursors::encoding(probe, &walk, bounds).await;
+    walk.events
 }
 
 /// The same events in small pages, after single ones, and once they are too old.

@@ -63,7 +63,7 @@ rules! {
         "MCP: the server starts, or is reached, and answers the handshake.",
         "run the server by hand to see why", "needs a declaration that holds");
     READ_ANSWERED = ("read.answered", Must, TEMPLATE,
-        "answer every read that has all three parameters, in this order", NEEDS_READ);
+        "register the template <resource>{?cursor,maxEvents,maxAgeMs}, and answer every read that has all three, in this order", NEEDS_READ);
     STDOUT = ("stdout", Must,
         "MCP: the server must not write anything to its standard output that is not a valid MCP message.",
         "write logs to standard error", "needs a server on standard input and output");
@@ -86,11 +86,11 @@ rules! {
         "give milliseconds, such as 60000, or leave nextPollMs out", "optional, and no answer has it");
 
     BOOTSTRAP_BARE = ("bootstrap.bare", Must, "A read with no query is the bootstrap.",
-        "serve the bare URI too", NEEDS_ANSWER);
+        "serve the bare URI too; the TypeScript SDKs need a static resource for it", NEEDS_ANSWER);
     BOOTSTRAP_BOUNDS = ("bootstrap.bounds", Must,
         "cursor: absent or null means \"start from now\". (RFC 6570: a parameter without a value is left out, so that \
          maxEvents and maxAgeMs may come alone.)",
-        "make every parameter optional: serve ?maxEvents=…&maxAgeMs=… too", NEEDS_ANSWER);
+        "make every parameter optional; the TypeScript SDKs need a template of its own for it, {?maxEvents,maxAgeMs}", NEEDS_ANSWER);
     BOOTSTRAP_EMPTY = ("bootstrap.empty", Must,
         "Absent or null means \"start from now\": answer with no events and a fresh cursor, so a first read never dumps \
          your backlog.",
@@ -124,6 +124,11 @@ rules! {
     CURSOR_UNKNOWN = ("cursor.unknown", Should,
         "truncated: the honest way to say \"you missed some\", rather than pretending a gap is not there.",
         "answer a cursor that you never issued with an error that names it, or with truncated: true", NEEDS_READ);
+
+    CURSOR_DURABLE = ("cursor.durable", Should,
+        "The host stores it per (workspace, connector) and sends it back next time.",
+        "keep the outbox in a table or a file: a cursor, and the events after it, outlive the process and the connection",
+        NEEDS_READ);
 
     EVENTS_OLDEST_FIRST = ("events.oldest-first", Must, "events: the batch, oldest first.",
         "sort by position, ascending", NEEDS_TWO);

@@ -27,8 +27,6 @@ pub(super) struct Walk {
     pub events: Vec<Told>,
     /// The cursors of its pages.
     pub cursors: Vec<String>,
-    /// Whether it came to the end of the outbox.
-    pub is_whole: bool,
 }
 
 /// Reads after `start` until events come or `wait` is over.
@@ -47,7 +45,7 @@ pub(super) async fn look(probe: &mut Probe<'_>, start: &str, bounds: Bounds, wai
 
 /// Follows `hasMore` from `page`, which was read after `start`, to the end, and reads once more there.
 pub(super) async fn large(probe: &mut Probe<'_>, start: &str, page: Page, bounds: Bounds) -> Walk {
-    let mut walk = Walk { start: start.to_owned(), events: Vec::new(), cursors: Vec::new(), is_whole: false };
+    let mut walk = Walk { start: start.to_owned(), events: Vec::new(), cursors: Vec::new() };
     let (mut before, mut page) = (start.to_owned(), page);
     if probe.ledger.has_failed(&is::EVENT_ID_UNIQUE) {
         probe.known = Known::ByContent;
@@ -67,7 +65,6 @@ pub(super) async fn large(probe: &mut Probe<'_>, start: &str, page: Page, bounds
         walk.cursors.push(cursor.clone());
         let Some(next) = probe.after(&cursor, bounds).await else { break };
         judge_next(probe, &walk.events, &cursor, has_more, &next);
-        walk.is_whole = next.events.is_empty() && !next.has_more;
         if next.events.is_empty() || repeats(probe, &walk.events, &next) {
             break;
         }
@@ -100,10 +97,12 @@ fn judge_end(probe: &mut Probe<'_>, said_more: bool, next: &Page) {
             probe.ledger.fail(&is::HAS_MORE_END, seen);
         }
         (true, false, true) => {
-            let seen = format!("{} brought none, though the page before said hasMore: a read in vain", next.uri);
+            let seen = format!("{} brought none, though the answer before said hasMore: a read in vain", next.uri);
             probe.ledger.warn(&is::HAS_MORE_END, seen);
         }
-        _ => probe.ledger.pass(&is::HAS_MORE_END, "false at the end"),
+        (true, false, false) => probe.ledger.pass(&is::HAS_MORE_END, "false at the end"),
+        // There was more, or something has come since.
+        (false, _, _) => {}
     }
 }
 
@@ -188,12 +187,18 @@ pub(super) async fn small(probe: &mut Probe<'_>, walk: &Walk, bounds: Bounds) {
         if !is_next(probe, &cursor, &page, seen, left) {
             return;
         }
-        judge_more(probe, &page, left, walk.is_whole);
+        judge_more(probe, &page, left);
         done += page.events.len();
-        let advanced = page.cursor.filter(|next| *next != cursor);
-        let Some(next) = advanced.filter(|_| done < walk.events.len()) else {
-            break;
-        };
+        let has_come_back = page.cursor.as_ref() == Some(&cursor);
+        let Some(next) = page.cursor.filter(|_| !has_come_back) else { return };
+        if done >= walk.events.len() {
+            if page.has_more
+                && let Some(end) = probe.after(&next, bounds).await
+            {
+                judge_end(probe, true, &end);
+            }
+            return;
+        }
         cursor = next;
     }
 }
@@ -231,20 +236,12 @@ fn is_next(probe: &mut Probe<'_>, cursor: &str, page: &Page, seen: &[Told], left
     }
 }
 
-/// Whether `page` says rightly that there is more; `left` were there before it.
-fn judge_more(probe: &mut Probe<'_>, page: &Page, left: &[Told], is_whole: bool) {
-    let is_cut = left.len() > page.events.len();
-    match (is_cut, page.has_more) {
-        (true, true) => probe.ledger.pass(&is::HAS_MORE_CUT, "true while there was more"),
-        (true, false) => {
-            let rest = left.len() - page.events.len();
-            probe.ledger.fail(&is::HAS_MORE_CUT, format!("{} says no, and {rest} more were there", page.uri));
-        }
-        // Something may have come since.
-        (false, true) if is_whole => {
-            let seen = format!("{} says hasMore, and brought the last one known: a read in vain?", page.uri);
-            probe.ledger.warn(&is::HAS_MORE_END, seen);
-        }
-        (false, _) => {}
+/// Whether `page` says that there is more where it was cut; `left` were there before it.
+fn judge_more(probe: &mut Probe<'_>, page: &Page, left: &[Told]) {
+    let rest = left.len().saturating_sub(page.events.len());
+    if rest > 0 && page.has_more {
+        probe.ledger.pass(&is::HAS_MORE_CUT, "true while there was more");
+    } else if rest > 0 {
+        probe.ledger.fail(&is::HAS_MORE_CUT, format!("{} says no, and {rest} more were there", page.uri));
     }
 }

@@ -28,7 +28,7 @@ fn asked(resource: &str) -> Asked<'_> {
 /// Checks the outbox while four events happen in it.
 async fn report(fault: Fault, asked: Asked<'_>) -> Report {
     let mut outbox = pretend(fault);
-    let other = Pretend { fault, events: outbox.events.clone(), reads: 0 };
+    let other = Pretend { fault, events: outbox.events.clone(), reads: 0, closed: false };
     let trigger = async move {
         other.happen(4);
         Ok(())
@@ -103,6 +103,8 @@ const FAULTS: &[(Fault, &[(&str, Verdict)])] = {
         (NeverSaysTruncated, &[("truncated.told", Broken)]),
         (AlwaysSaysTruncated, &[("truncated.false-alarm", Broken)]),
         (WritesToStandardOutput, &[("stdout", Broken)]),
+        (LosesItsMemory, &[("cursor.durable", Warning)]),
+        (DrawsCursorsAnew, &[("cursor.durable", Warning)]),
     ]
 };
 
@@ -148,6 +150,18 @@ async fn an_older_cursor_shows_older_events() {
     let report = check(&mut pretend(Fault::None), asked, &Clock::system()).await;
     assert_eq!(wrong(&report), []);
     assert!(report.findings.iter().any(|found| found.rule.id == "event.valid" && found.verdict == Verdict::Pass));
+}
+
+#[tokio::test]
+async fn what_is_honest_is_no_fault() {
+    let busy = report(Fault::IsBusy, asked(RESOURCE)).await;
+    assert_eq!(wrong(&busy), [], "{busy:#?}");
+    let pruned = report(Fault::HasPruned, Asked { cursor: Some("p:0="), ..asked(RESOURCE) }).await;
+    assert_eq!(wrong(&pruned), [], "{pruned:#?}");
+    let not_ours =
+        check(&mut pretend(Fault::None), Asked { cursor: Some("x"), ..asked(RESOURCE) }, &Clock::system()).await;
+    assert_eq!(wrong(&not_ours), []);
+    assert!(not_ours.could_not_run.is_some_and(|why| why.contains("--cursor is refused")));
 }
 
 #[tokio::test]

@@ -17,6 +17,10 @@ pub(super) const RESOURCE: &str = "acme://notifications";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
+    /// None: something happens at every moment.
+    IsBusy,
+    /// None: the oldest event is gone, and that is said.
+    HasPruned,
     CannotBeReached,
     KnowsNoBareUri,
     KnowsNoBoundsAlone,
@@ -66,6 +70,8 @@ pub(super) enum Fault {
     NeverSaysTruncated,
     AlwaysSaysTruncated,
     WritesToStandardOutput,
+    LosesItsMemory,
+    DrawsCursorsAnew,
 }
 
 #[derive(Debug)]
@@ -73,11 +79,15 @@ pub(super) struct Pretend {
     pub(super) fault: Fault,
     pub(super) events: Arc<Mutex<Vec<Value>>>,
     pub(super) reads: u32,
+    pub(super) closed: bool,
 }
 
 impl Outbox for Pretend {
     fn read<'a>(&'a mut self, uri: &'a str) -> BoxFuture<'a, Result<String, ReadError>> {
         self.reads += 1;
+        if self.fault == Fault::IsBusy {
+            self.happen(1);
+        }
         std::future::ready(self.answer(uri)).boxed()
     }
 
@@ -94,6 +104,10 @@ impl Outbox for Pretend {
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.closed = true;
+        if self.fault == Fault::LosesItsMemory {
+            self.events.lock().unwrap().clear();
+        }
         std::future::ready(()).boxed()
     }
 }
@@ -133,7 +147,7 @@ impl Pretend {
         let cursor = if decodes { decoded } else { raw.to_owned() };
         let refused = |message: String| Err(ReadError::Refused { code: -32603, message });
         let events = self.events.lock().unwrap();
-        let asked = match (0..60).find(|&position| self.cursor(position) == cursor) {
+        let asked = match (0..999).find(|&position| self.cursor(position) == cursor) {
             Some(position) => position,
             None if self.fault == Fault::TakesAnyCursor => events.len(),
             None if self.fault == Fault::DiesOfAnUnknownCursor => {
@@ -160,7 +174,8 @@ impl Pretend {
         let wraps = self.fault == Fault::CountsAgeIn32BitsAndWraps && i32::try_from(age_ms).is_err();
         // Everything is older than a moment, and younger than a day.
         let is_too_old = (age_ms <= 1 && self.fault != Fault::IgnoresMaxAge) || wraps;
-        let start = if is_too_old { newest } else { asked };
+        let pruned = usize::from(self.fault == Fault::HasPruned);
+        let start = if is_too_old { newest } else { asked.max(pruned) };
         let from = if self.fault == Fault::IncludesTheCursor { start.saturating_sub(1) } else { start };
         let limit = if self.fault == Fault::IgnoresMaxEvents { newest } else { limit };
         let mut events: Vec<Value> = stored.iter().skip(from).take(limit).cloned().collect();
@@ -210,7 +225,8 @@ impl Pretend {
 
     fn cursor(&self, position: usize) -> String {
         let sign = if self.fault == Fault::DecodesNothingAndUsesPlus { '+' } else { ':' };
-        format!("p{sign}{position}=")
+        let life = if self.fault == Fault::DrawsCursorsAnew && self.closed { "q" } else { "p" };
+        format!("{life}{sign}{position}=")
     }
 
     /// Writes `count` events, each a second after the one before.
@@ -218,7 +234,7 @@ impl Pretend {
         let mut events = self.events.lock().unwrap();
         for index in 0..count {
             let position = events.len() + 1;
-            let ago = 60 - position;
+            let ago = 999 - position;
             let moment = Clock::system().now() - jiff::SignedDuration::from_secs(i64::try_from(ago).unwrap());
             let block = json!({"level": "info", "title": "A domain", "subject": "a.example", "body": "It is active."});
             let mut event = json!({
@@ -251,7 +267,7 @@ impl Pretend {
 }
 
 pub(super) fn pretend(fault: Fault) -> Pretend {
-    let outbox = Pretend { fault, events: Arc::default(), reads: 0 };
+    let outbox = Pretend { fault, events: Arc::default(), reads: 0, closed: false };
     outbox.happen(2);
     outbox
 }
