@@ -19,6 +19,9 @@ use crate::telemetry::rounded;
 /// `truncated` is a false alarm only where nothing can have been skipped: cursors are minutes old at most.
 const NOTHING_IS_SO_OLD: Duration = Duration::from_secs(3_600);
 
+/// A server that asks for more patience is not read again.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
+
 /// Longest URI that a report repeats, in characters.
 const URI_CHARS_MAX: usize = 120;
 
@@ -114,8 +117,17 @@ impl<'a> Probe<'a> {
             return Err(Missed::Spent);
         }
         self.reads += 1;
-        let asked = self.clock.now();
-        let result = self.outbox.read(uri).await;
+        let mut asked = self.clock.now();
+        let mut result = self.outbox.read(uri).await;
+        if let Err(error) = &result
+            && let Some(wait) = error.retry_after().filter(|wait| *wait <= RETRY_AFTER_MAX)
+        {
+            // A server that is asked too often says so, and breaks no rule.
+            self.sleep(wait).await;
+            asked = self.clock.now();
+            self.reads += 1;
+            result = self.outbox.read(uri).await;
+        }
         let took = until(asked, self.clock.now());
         self.revision = self.outbox.revision().or(self.revision.take());
         // The first read of a connection starts the server, too.

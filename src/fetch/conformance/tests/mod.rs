@@ -154,8 +154,10 @@ async fn an_older_cursor_shows_older_events() {
 
 #[tokio::test]
 async fn what_is_honest_is_no_fault() {
-    let busy = report(Fault::IsBusy, asked(RESOURCE)).await;
-    assert_eq!(wrong(&busy), [], "{busy:#?}");
+    for fault in [Fault::IsBusy, Fault::IsAskedTooOften] {
+        let honest = report(fault, asked(RESOURCE)).await;
+        assert_eq!(wrong(&honest), [], "{honest:#?}");
+    }
     let pruned = report(Fault::HasPruned, Asked { cursor: Some("p:0="), ..asked(RESOURCE) }).await;
     assert_eq!(wrong(&pruned), [], "{pruned:#?}");
     let not_ours =

@@ -21,6 +21,8 @@ pub(super) enum Fault {
     IsBusy,
     /// None: the oldest event is gone, and that is said.
     HasPruned,
+    /// None: it asks for patience now and then.
+    IsAskedTooOften,
     CannotBeReached,
     KnowsNoBareUri,
     KnowsNoBoundsAlone,
@@ -118,6 +120,9 @@ impl Pretend {
         let query = uri.strip_prefix(RESOURCE).unwrap().strip_prefix('?').unwrap_or_default();
         let raw: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
         match (self.fault, raw.len()) {
+            (Fault::IsAskedTooOften, _) if self.reads % 3 == 2 => {
+                return Err(ReadError::Http { status: 429, retry_after: Some(Duration::from_millis(1)) });
+            }
             (Fault::CannotBeReached, _) => return Err(ReadError::Disconnected("`server` exited".to_owned())),
             (Fault::KnowsNothing, _) | (Fault::KnowsTheWholeTemplateOnly, 0 | 2) => return unknown,
             (Fault::KnowsNoBareUri, 0) | (Fault::KnowsNoBoundsAlone, 2) => return unknown,
