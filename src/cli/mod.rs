@@ -1,7 +1,9 @@
 //! The command line: one file for each command.
 
 mod check;
+mod connector;
 mod console;
+mod control;
 mod deliveries;
 mod demo;
 mod inbox;
@@ -47,6 +49,9 @@ enum Command {
     /// Shows what is in an inbox.
     #[command(subcommand)]
     Inbox(inbox::Command),
+    /// Shows how connectors do, and reads one now.
+    #[command(subcommand)]
+    Connector(connector::Command),
     /// Shows deliveries and how their attempts went.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
@@ -77,6 +82,7 @@ pub fn main() -> ExitCode {
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
+            Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }

@@ -27,7 +27,14 @@ pub(super) fn outbox(asked: &Arguments, clock: &Clock) -> Result<McpOutbox, Stri
         None => stdio(asked)?,
     };
     let outbox = Some(asked.resource.clone());
-    let connector = Connector { name: name.clone(), transport, outbox, ceiling: Level::Urgent, poll: Poll::default() };
+    let connector = Connector {
+        name: name.clone(),
+        transport,
+        outbox,
+        not_polled: None,
+        ceiling: Level::Urgent,
+        poll: Poll::default(),
+    };
     let usual = Times::default();
     let times = Times { connect: usual.connect.max(asked.timeout), read: asked.timeout, ..usual };
     McpOutbox::new(&name, &connector, &secrets, times, clock.clone()).map_err(|error| error.to_string())

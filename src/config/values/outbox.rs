@@ -16,10 +16,14 @@ impl FromText for OutboxUri {
     const WANTED: &'static str = "the URI of an outbox such as `acme://notifications`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        // A query, or a name before the host, may be a credential.
-        let about = if text.contains(['?', '@']) { String::new() } else { format!("{quoted}: ") };
-        mistake(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about + &why))
+        mistake(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about(text, quoted) + &why))
     }
+}
+
+/// The beginning of a message about a URI: the text, unless it may hold a credential, as a query may, or a name before the
+/// host.
+pub(in crate::config) fn about(text: &str, quoted: &str) -> String {
+    if text.contains(['?', '@']) { String::new() } else { format!("{quoted}: ") }
 }
 
 /// Why a text declares no outbox; none when it does.
