@@ -105,11 +105,11 @@ pub(super) async fn unknown(probe: &mut Probe<'_>, bounds: Bounds) {
             probe.ledger.fail(&is::CURSOR_UNKNOWN, seen);
         }
         Err(Missed::Failed(error @ (ReadError::NotFound(_) | ReadError::Refused { .. }))) => {
-            let said = remedies::said(&error);
-            if said.contains(MADE_UP_CURSOR) {
-                probe.ledger.pass(&is::CURSOR_UNKNOWN, "refused with an error that names it");
+            if error.speaks_of_cursor() {
+                probe.ledger.pass(&is::CURSOR_UNKNOWN, "refused with an error that speaks of it");
             } else {
-                let seen = format!("{}: {said}; the error does not name the cursor", probe.shown(&uri));
+                let said = remedies::said(&error);
+                let seen = format!("{}: {said}; it does not speak of the cursor, {cannot_tell}", probe.shown(&uri));
                 probe.ledger.fail(&is::CURSOR_UNKNOWN, seen);
             }
         }

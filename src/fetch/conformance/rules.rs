@@ -123,7 +123,7 @@ rules! {
         "needs a cursor");
     CURSOR_UNKNOWN = ("cursor.unknown", Should,
         "truncated: the honest way to say \"you missed some\", rather than pretending a gap is not there.",
-        "answer a cursor that you never issued with an error that names it, or with truncated: true", NEEDS_READ);
+        "answer a cursor that you never issued with an error that says so, such as: unknown cursor; or with truncated: true", NEEDS_READ);
 
     CURSOR_DURABLE = ("cursor.durable", Should,
         "The host stores it per (workspace, connector) and sends it back next time.",

@@ -80,6 +80,7 @@ const FAULTS: &[(Fault, &[(&str, Verdict)])] = {
         (DecodesNothingAndUsesPlus, &[("cursor.encoding", Broken)]),
         (TakesAnyCursor, &[("cursor.unknown", Warning)]),
         (DiesOfAnUnknownCursor, &[("cursor.unknown", Warning)]),
+        (SaysNothingOfAnUnknownCursor, &[("cursor.unknown", Warning)]),
         (TurnsPagesRound, &[("events.oldest-first", Broken)]),
         (SortsOneWrong, &[("events.oldest-first", Warning)]),
         (MintsIds, &[("event-id.stable", Broken)]),

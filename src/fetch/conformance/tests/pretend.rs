@@ -49,6 +49,7 @@ pub(super) enum Fault {
     DecodesNothingAndUsesPlus,
     TakesAnyCursor,
     DiesOfAnUnknownCursor,
+    SaysNothingOfAnUnknownCursor,
     TurnsPagesRound,
     SortsOneWrong,
     MintsIds,
@@ -158,6 +159,7 @@ impl Pretend {
             None if self.fault == Fault::DiesOfAnUnknownCursor => {
                 return Err(ReadError::Disconnected("`server` exited".to_owned()));
             }
+            None if self.fault == Fault::SaysNothingOfAnUnknownCursor => return refused("Internal error".to_owned()),
             None => return refused(format!("unknown cursor {cursor:?}")),
         };
         drop(events);
