@@ -62,7 +62,10 @@ fn an_example_server_keeps_them_over_http() {
     let outbox = Sdk::TypeScript2.outbox(folder.path());
     let server = outbox.over_http();
     let trigger = outbox.adding(3);
-    let (code, report) = json(&["--url", &server.url, "--bearer-env", "CHECK_TOKEN", "--trigger", &trigger]);
+    // A name that leads to this machine, and a header besides.
+    let url = server.url.replace("127.0.0.1", "localhost");
+    let signed = ["--url", &url, "--bearer-env", "CHECK_TOKEN", "--header-env", "X-Key=CHECK_TOKEN"];
+    let (code, report) = json(&[&signed[..], &["--trigger", &trigger]].concat());
     keeps_every_rule(code, &report, &["stdout", "next-poll"]);
 
     let (code, report) = json(&["--url", &server.url]);

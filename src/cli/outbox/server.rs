@@ -9,7 +9,7 @@ use url::Url;
 use super::Arguments;
 use crate::clock::Clock;
 use crate::config::{Auth, Connector, Poll, Secret, SecretPlace, Transport};
-use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use crate::notification::{Level, Name};
 
 /// Who the server is read for: the workspace and the connector it hears of.
@@ -37,7 +37,8 @@ pub(super) fn outbox(asked: &Arguments, clock: &Clock) -> Result<McpOutbox, Stri
     };
     let usual = Times::default();
     let times = Times { connect: usual.connect.max(asked.timeout), read: asked.timeout, ..usual };
-    McpOutbox::new(&name, &connector, &secrets, times, clock.clone()).map_err(|error| error.to_string())
+    let common = Common { secrets: &secrets, times, clock: clock.clone(), clients: Clients::new() };
+    McpOutbox::new(&name, &connector, &common).map_err(|error| error.to_string())
 }
 
 fn stdio(asked: &Arguments) -> Result<Transport, String> {
