@@ -288,6 +288,13 @@ impl Outbox for McpOutbox {
         self.spoken = revision;
     }
 
+    fn stray(&self) -> Option<String> {
+        match &self.connection.as_ref()?.carrier {
+            Carrier::Child(process) => process.stray(&self.faults),
+            Carrier::Http(_) => None,
+        }
+    }
+
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.disconnect().boxed()
     }
