@@ -358,6 +358,18 @@ async fn an_answer_that_cannot_be_read_is_told_at_once_as_what_it_is() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_and_was_not_asked_for_does_not_fail_the_next_read() {
+    let late = r#"text fine; printf '{"jsonrpc":"2.0","id":4711,"result":{"a":NaN}}\n'"#;
+    let mut outbox = outbox(SERVER, &[late], &[], patient());
+    outbox.read("acme://n").await.unwrap();
+    while !outbox.connection.as_ref().is_some_and(Connection::is_lost) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(outbox.read("acme://n").await, Ok("fine".to_owned()));
+    outbox.close().await;
+}
+
+#[tokio::test]
 async fn what_came_instead_of_an_answer_is_told_when_time_is_up() {
     let times = Times { connect: Duration::from_secs(20), read: Duration::from_millis(300), ..hasty() };
     let reads = |answer: &str| outbox(SERVER, &[answer], &[], times);
