@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod check;
+mod connector;
 mod console;
 mod deliveries;
 mod demo;
@@ -43,6 +44,9 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
+    /// Signs in to connectors.
+    #[command(subcommand)]
+    Connector(connector::Command),
     /// Shows what is in an inbox.
     #[command(subcommand)]
     Inbox(inbox::Command),
@@ -72,6 +76,7 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
         }

@@ -13,6 +13,7 @@ mod cli;
 mod crash;
 mod docs;
 mod fetch_real;
+mod oauth;
 mod pipeline;
 mod support;
 mod tidy;

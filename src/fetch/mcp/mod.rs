@@ -9,6 +9,7 @@ mod fault;
 mod http;
 #[cfg(test)]
 mod http_tests;
+pub mod oauth;
 mod stdio;
 #[cfg(test)]
 mod stdio_tests;
