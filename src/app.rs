@@ -7,18 +7,22 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Connector, Workspace};
+use crate::fetch::budget::Budget;
 use crate::fetch::mcp::{McpOutbox, Times};
-use crate::fetch::poller::Poller;
+use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
-use crate::serve::serve;
-use crate::telemetry::Observer;
+use crate::serve::control::{self, Seat, not_polled};
+use crate::serve::{Sources, serve};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::{Both, Nobody, Observer};
 use crate::wasm::catalog::PluginProblem;
 use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
 
@@ -84,14 +88,22 @@ impl App {
         }
         let effects = Effects::new().map_err(StartError::Effects)?;
         let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
+        let metrics = Arc::new(Metrics::default());
+        let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
-        for poller in pollers(&config, &inbox, &clock, &observer) {
+        let (pollers, seats) = pollers(&config, &shared(&config, &inbox, &clock, &observer));
+        for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
-        tasks.spawn(serve(listener, Arc::clone(&inbox), stop.soon.clone()));
+        match control::listen(&config.store) {
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::new(seats), stop.soon.clone()))),
+            // The work goes on without it.
+            Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
+        }
+        tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
         Ok(Self { inbox, address, problems, stop, tasks })
     }
 
@@ -136,25 +148,72 @@ impl App {
     }
 }
 
-/// A poller for each outbox that a connector declares.
-fn pollers(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Vec<Poller> {
+/// What is polled, and a seat for every connector.
+fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
     let mut pollers = Vec::new();
+    let mut seats = Vec::new();
     for workspace in config.workspaces.values() {
-        for connector in workspace.outboxes() {
-            let (name, source) = (&workspace.name, &connector.name);
-            match McpOutbox::new(name, connector, &config.secrets, Times::default(), clock.clone()) {
-                Ok(outbox) => pollers.extend(Poller::new(
-                    Arc::clone(config),
-                    name,
-                    source,
-                    Arc::clone(inbox),
-                    Box::new(outbox),
-                    clock.clone(),
-                    Arc::clone(observer),
-                )),
-                Err(error) => tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}"),
-            }
+        let budget = Arc::new(Budget::new(config.reads_per_minute_max, shared.clock.clone()));
+        for connector in workspace.connectors.values() {
+            let poller = poller(shared, workspace, connector, &budget);
+            let polled = match &poller {
+                Ok(poller) => Ok(poller.handle()),
+                Err(reason) => Err(reason.clone()),
+            };
+            pollers.extend(poller);
+            seats.push(Seat { workspace: workspace.name.clone(), connector: connector.clone(), polled });
         }
     }
-    pollers
+    (pollers, seats)
+}
+
+/// The poller of a connector; or why there is none, if it should have one.
+fn poller(
+    shared: &Shared,
+    workspace: &Workspace,
+    connector: &Connector,
+    budget: &Arc<Budget>,
+) -> Result<Poller, Option<String>> {
+    if connector.outbox.is_none() {
+        return Err(None);
+    }
+    let (name, source) = (&workspace.name, &connector.name);
+    let outbox = McpOutbox::new(name, connector, &shared.config.secrets, Times::default(), shared.clock.clone());
+    match outbox {
+        Ok(outbox) => Poller::new(shared.clone(), name, source, Box::new(outbox), Arc::clone(budget)).ok_or(None),
+        Err(error) => {
+            tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
+            Err(Some(error.to_string()))
+        }
+    }
+}
+
+fn shared(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Shared {
+    Shared {
+        config: Arc::clone(config),
+        inbox: Arc::clone(inbox),
+        clock: clock.clone(),
+        observer: Arc::clone(observer),
+        pollers: config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum(),
+    }
+}
+
+/// Reads one outbox once, without a server: what it brings is written, and delivered when a server runs.
+///
+/// # Errors
+/// When the store is in use or unusable, or the connector is not polled; none when told to stop.
+pub async fn poll_once(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    connector: &Connector,
+    stop: &CancellationToken,
+) -> Result<Option<Polled>, String> {
+    let clock = Clock::system();
+    let inbox = SqliteInbox::open(&config.store, clock.now()).map_err(|error| error.to_string())?;
+    let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
+    let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
+    let shared = shared(config, &inbox, &clock, &nobody);
+    let poller = poller(&shared, workspace, connector, &budget)
+        .map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;
+    Ok(poller.once(stop).await)
 }

@@ -1,4 +1,6 @@
-//! What is told about the work while it happens: log lines, and the same facts for those who watch.
+//! What is told about the work while it happens: log lines, and the same facts for those who watch and count.
+
+pub mod metrics;
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -39,7 +41,14 @@ pub enum Happening {
         /// When it will be tried again.
         next_in: Duration,
     },
-    /// The outbox skipped events.
+    /// A read waits because the workspace's budget of reads has run out.
+    Deferred {
+        /// The workspace.
+        workspace: Name,
+        /// The connector.
+        source: Name,
+    },
+    /// Events were missed: the outbox skipped some, or it did not know the position any more.
     Gap {
         /// The workspace.
         workspace: Name,
@@ -109,6 +118,17 @@ pub struct Nobody;
 
 impl Observer for Nobody {
     fn happened(&self, _what: &Happening) {}
+}
+
+/// Tells two observers.
+#[derive(Clone, Debug)]
+pub struct Both(pub Arc<dyn Observer>, pub Arc<dyn Observer>);
+
+impl Observer for Both {
+    fn happened(&self, what: &Happening) {
+        self.0.happened(what);
+        self.1.happened(what);
+    }
 }
 
 /// A duration as people read it: `12 ms`, `2.7 s`, `4 min`, `6.0 h`.

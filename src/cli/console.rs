@@ -34,7 +34,10 @@ impl Console {
             Happening::ReadFailed { source, reason, next_in, .. } => {
                 format!("not read     {source}: {reason}; trying again in {}", rounded(*next_in))
             }
-            Happening::Gap { source, .. } => format!("gap          {source}: the outbox skipped events"),
+            Happening::Deferred { source, .. } => {
+                format!("deferred     {source}: its workspace has made as many reads as it may in a minute")
+            }
+            Happening::Gap { source, .. } => format!("gap          {source}: events were missed"),
             Happening::Dropped { source, reason, .. } => format!("dropped      {source}: {reason}"),
             Happening::Accepted { workspace, seq, source, event, effective_level, decisions } => {
                 self.accepted(workspace, *seq, source, event, *effective_level, decisions)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::output::{NotificationJson, fail, print, print_for_people, print_json, tell};
 use super::{COULD_NOT_RUN, FOUND_WRONG, deliveries, workspace};
-use crate::config;
+use crate::config::{self, Places};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, Page};
 use crate::notification::{Name, Notification};
@@ -92,13 +92,18 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
 
 /// The store of the configuration, opened to read, and the workspace that is asked for.
 pub(super) fn open(file: &Path, named: Option<&Name>) -> Result<(SqliteInbox, Name), ExitCode> {
-    let places = config::places(file, &config::process_environment).map_err(|problems| {
-        tell(problems);
-        ExitCode::from(COULD_NOT_RUN)
-    })?;
+    let places = open_places(file)?;
     let workspace = workspace(&places.workspaces, named)?;
     let inbox = SqliteInbox::open_to_read(&places.store).map_err(fail)?;
     Ok((inbox, workspace))
+}
+
+/// Where the server of the configuration keeps things.
+pub(super) fn open_places(file: &Path) -> Result<Places, ExitCode> {
+    config::places(file, &config::process_environment).map_err(|problems| {
+        tell(problems);
+        ExitCode::from(COULD_NOT_RUN)
+    })
 }
 
 fn table(found: &[Notification]) -> String {

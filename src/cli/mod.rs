@@ -3,6 +3,7 @@
 mod check;
 mod connector;
 mod console;
+mod control;
 mod deliveries;
 mod demo;
 mod inbox;
@@ -44,12 +45,12 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
-    /// Signs in to connectors.
-    #[command(subcommand)]
-    Connector(connector::Command),
     /// Shows what is in an inbox.
     #[command(subcommand)]
     Inbox(inbox::Command),
+    /// Shows how connectors do, reads one now, and signs in to one.
+    #[command(subcommand)]
+    Connector(connector::Command),
     /// Shows deliveries and how their attempts went.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
@@ -76,8 +77,8 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
-            Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
+            Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
         }
     });

@@ -82,6 +82,19 @@ impl std::error::Error for NotAnAnswer {}
 /// # Errors
 /// Says what is wrong with it and what it should be.
 pub fn parse(text: &str) -> Result<Answer<'_>, NotAnAnswer> {
+    parse_up_to(EVENTS_MAX, text)
+}
+
+/// Reads a poll result with every event in it: for an answer that says nowhere how to go on in its midst. What bounds it
+/// is the size of its text.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_whole(text: &str) -> Result<Answer<'_>, NotAnAnswer> {
+    parse_up_to(usize::MAX, text)
+}
+
+fn parse_up_to(events_max: usize, text: &str) -> Result<Answer<'_>, NotAnAnswer> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| NotAnAnswer::NotJson(error.to_string()))?;
     let not_an_object = |_| NotAnAnswer::NotAnObject(kind(whole));
@@ -89,7 +102,7 @@ pub fn parse(text: &str) -> Result<Answer<'_>, NotAnAnswer> {
         fields(whole.get(), ["events", "cursor", "truncated", "hasMore", "nextPollMs"]).map_err(not_an_object)?;
     let events = events.ok_or(NotAnAnswer::NoEvents)?;
     let not_an_array = |_| NotAnAnswer::WrongType { field: "events", found: kind(events), wanted: "an array" };
-    let (events, count) = elements(events.get(), EVENTS_MAX).map_err(not_an_array)?;
+    let (events, count) = elements(events.get(), events_max).map_err(not_an_array)?;
     Ok(Answer {
         events_left: count.saturating_sub(events.len()),
         events,
@@ -175,6 +188,7 @@ mod tests {
         let counts = |count| parse(&text(count)).map(|answer| (answer.events.len(), answer.events_left)).unwrap();
         assert_eq!(counts(EVENTS_MAX), (EVENTS_MAX, 0));
         assert_eq!(counts(EVENTS_MAX + 2), (EVENTS_MAX, 2));
+        assert_eq!(parse_whole(&text(EVENTS_MAX + 2)).unwrap().events.len(), EVENTS_MAX + 2);
     }
 
     #[test]

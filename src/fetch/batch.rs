@@ -1,13 +1,15 @@
 //! From an answer to what is written for it: each event judged, each route decided. Pure.
 
+use std::fmt;
+
 use jiff::Timestamp;
-use serde_json::value::RawValue;
 
 use super::answer::Answer;
-use super::event::{Judged, id_of, judge};
+use super::event::{Judged, Reason, id_of, judge};
+use super::notice::Notice;
 use crate::config::{Connector, Workspace};
 use crate::inbox::{Ended, Entry, Intake};
-use crate::notification::Event;
+use crate::notification::{Event, HOST_SOURCE, Level, Name};
 use crate::route::{Decision, Facts, owed};
 
 /// Where and when an answer came.
@@ -30,8 +32,28 @@ pub struct Batch {
     pub intake: Intake,
     /// What was decided about the routes, for each entry of the intake.
     pub decisions: Vec<Vec<Decision>>,
-    /// Why events were dropped, each with its id where it has one.
-    pub dropped: Vec<String>,
+    /// Events that were dropped.
+    pub dropped: Vec<Dropped>,
+    /// Whether the last event taken says where it stands, so that reading can go on behind it.
+    pub is_positioned: bool,
+}
+
+/// An event that broke a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its id, shortened, where it has one.
+    pub event_id: Option<String>,
+    /// Which rule it broke.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.event_id {
+            Some(id) => write!(out, "event {id:?} was dropped: {}", self.reason),
+            None => write!(out, "an event was dropped: {}", self.reason),
+        }
+    }
 }
 
 /// Judges every event of an answer on its own and decides what each accepted one owes.
@@ -44,37 +66,67 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
     let mut decisions = Vec::with_capacity(answer.events.len());
     let mut dropped = Vec::new();
     let mut own_cursor = None;
+    let mut is_positioned = false;
     for &event in &answer.events {
         match judge(event) {
             Ok(Judged { event, cursor }) => {
+                is_positioned = cursor.is_some();
                 own_cursor = cursor.or(own_cursor);
-                let (entry, decided) = entry(event, origin);
+                let (entry, decided) = received(event, origin);
                 entries.push(entry);
                 decisions.push(decided);
             }
-            Err(reason) => dropped.push(named(event, &reason.to_string())),
+            Err(reason) => {
+                is_positioned = false;
+                dropped.push(Dropped { event_id: id_of(event), reason });
+            }
         }
     }
     let cursor = answer.cursor.clone().filter(|_| answer.events_left == 0).or(own_cursor);
-    let (workspace, source) = (workspace.name.clone(), connector.name.clone());
-    let ended = Ended::Answered { revision: None };
-    let intake = Intake { workspace, source, received_at, entries, notices: Vec::new(), cursor, ended };
-    Batch { intake, decisions, dropped }
+    let intake = Intake {
+        workspace: workspace.name.clone(),
+        source: connector.name.clone(),
+        received_at,
+        entries,
+        notices: Vec::new(),
+        cursor,
+        ended: Ended::Answered { revision: None },
+    };
+    Batch { intake, decisions, dropped, is_positioned }
 }
 
-fn entry(event: Event, origin: Origin<'_>) -> (Entry, Vec<Decision>) {
+fn received(event: Event, origin: Origin<'_>) -> (Entry, Vec<Decision>) {
     let Origin { workspace, connector, first, received_at } = origin;
     let effective_level = event.level.capped(connector.ceiling);
-    let facts =
-        Facts { source: &connector.name, name: &event.name, effective_level, subject: event.subject.as_deref() };
-    let decisions = if first { Vec::new() } else { workspace.router.select(&facts) };
-    let owed = owed(&decisions, &workspace.routes, received_at);
-    (Entry { event, effective_level, owed }, decisions)
+    if first {
+        return (Entry { event, effective_level, owed: Vec::new() }, Vec::new());
+    }
+    entry(event, effective_level, (workspace, &connector.name), received_at)
 }
 
-fn named(event: &RawValue, reason: &str) -> String {
-    match id_of(event) {
-        Some(id) => format!("event {id:?} was dropped: {reason}"),
-        None => format!("an event was dropped: {reason}"),
-    }
+/// The host's own notices as they are written, and what was decided about each.
+pub fn notices(
+    notices: &[Notice],
+    (workspace, connector): (&Workspace, &Name),
+    now: Timestamp,
+) -> (Vec<Entry>, Vec<Vec<Decision>>) {
+    let Ok(host) = HOST_SOURCE.parse() else { return (Vec::new(), Vec::new()) };
+    let entry = |notice: &Notice| {
+        let event = notice.event(connector, now);
+        let level = event.level.capped(Level::Urgent);
+        entry(event, level, (workspace, &host), now)
+    };
+    notices.iter().map(entry).unzip()
+}
+
+fn entry(
+    event: Event,
+    effective_level: Level,
+    (workspace, source): (&Workspace, &Name),
+    now: Timestamp,
+) -> (Entry, Vec<Decision>) {
+    let facts = Facts { source, name: &event.name, effective_level, subject: event.subject.as_deref() };
+    let decisions = workspace.router.select(&facts);
+    let owed = owed(&decisions, &workspace.routes, now);
+    (Entry { event, effective_level, owed }, decisions)
 }

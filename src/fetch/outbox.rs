@@ -71,6 +71,14 @@ impl ReadError {
             _ => None,
         }
     }
+
+    /// Whether the server's own words speak of the cursor.
+    pub fn speaks_of_cursor(&self) -> bool {
+        match self {
+            Self::NotFound(message) | Self::Refused { message, .. } => message.to_lowercase().contains("cursor"),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for ReadError {

@@ -10,9 +10,11 @@ const SPREAD: f64 = 0.2;
 /// A Retry-After is honoured up to here. A server that asks for more is asked again once a day.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
-/// The first read of a connector that was read before comes after at most this, so that a start does not read every
-/// outbox in the same moment and yet shows soon what was missed.
-const FIRST_WAIT_MAX: Duration = Duration::from_secs(1);
+/// From so many failures in a row on the breaker is open: one read each time the ceiling has passed, until one succeeds.
+pub const BREAKER_FAILURES: u32 = 3;
+
+/// The first reads after a start are spread over so much time for each outbox: fifty connections a second.
+const START_WAIT: Duration = Duration::from_millis(20);
 
 /// How a read, or the last of several in a row, went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,8 @@ pub enum Ended {
 
 /// The wait after a read; `random` is from 0 to 1.
 ///
-/// Reads that bring nothing, and failures, double the base each time. What the outbox asks for replaces that after a
+/// Reads that bring nothing, and failures, double the base each time; after [`BREAKER_FAILURES`] failures the wait is the
+/// ceiling. What the outbox asks for replaces that after a
 /// success, and while there is more the floor does. Every wait lies between floor and ceiling once it is spread; only a
 /// Retry-After goes beyond.
 pub fn wait_after(ended: Ended, poll: &Poll, random: f64) -> Duration {
@@ -50,16 +53,20 @@ pub fn wait_after(ended: Ended, poll: &Poll, random: f64) -> Duration {
         Ended::Fruitful { next_poll } => (next_poll.unwrap_or(poll.base), Duration::ZERO),
         Ended::More => (poll.floor, Duration::ZERO),
         Ended::Empty { reads, next_poll } => (next_poll.unwrap_or_else(|| doubled(poll, reads)), Duration::ZERO),
+        Ended::Failed { reads, retry_after } if reads >= BREAKER_FAILURES => {
+            (poll.ceiling, retry_after.unwrap_or_default())
+        }
         Ended::Failed { reads, retry_after } => (doubled(poll, reads), retry_after.unwrap_or_default()),
     };
     let spread = spread(plain, random);
     spread.min(poll.ceiling).max(poll.floor).max(at_least.min(RETRY_AFTER_MAX))
 }
 
-/// The wait before the first read since the start: none for an outbox that was never read, so that nothing that
-/// happens from now on is missed.
-pub fn first_wait(was_read: bool, poll: &Poll, random: f64) -> Duration {
-    if was_read { poll.base.min(FIRST_WAIT_MAX).mul_f64(random.clamp(0.0, 1.0)) } else { Duration::ZERO }
+/// The wait before the first read since the start, when `others` other outboxes start too; `random` is from 0 to 1. A
+/// single outbox is read at once, many do not all connect in the same moment.
+pub fn first_wait(others: usize, poll: &Poll, random: f64) -> Duration {
+    let spread = START_WAIT.saturating_mul(u32::try_from(others).unwrap_or(u32::MAX)).min(poll.base);
+    spread.mul_f64(random.clamp(0.0, 1.0))
 }
 
 /// Somewhere around `plain`, or as long as a wait can be.
@@ -98,6 +105,9 @@ mod tests {
             check(Ended::Empty { reads, next_poll: None }, MIDDLE, expected);
             check(Ended::Failed { reads, retry_after: None }, MIDDLE, expected);
         }
+        let short = Poll { base: Duration::from_secs(15), ..Poll::default() };
+        let wait = |reads| wait_after(Ended::Failed { reads, retry_after: None }, &short, MIDDLE).as_secs();
+        assert_eq!([1, 2, 3, 4, u32::MAX].map(wait), [30, 60, 300, 300, 300], "the breaker opens");
         check(Ended::Fruitful { next_poll: None }, MIDDLE, 60.0);
     }
 
@@ -148,11 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn an_outbox_that_was_never_read_is_read_at_once() {
-        let short = Poll { base: Duration::from_millis(300), ..Poll::default() };
-        assert_eq!(first_wait(false, &Poll::default(), 1.0), Duration::ZERO);
-        assert_eq!(first_wait(true, &Poll::default(), 1.0), Duration::from_secs(1));
-        assert_eq!(first_wait(true, &Poll::default(), 0.25), Duration::from_millis(250));
-        assert_eq!(first_wait(true, &short, 1.0), Duration::from_millis(300));
+    fn a_single_outbox_is_read_at_once_and_many_are_spread() {
+        let wait = |others, random| first_wait(others, &Poll::default(), random);
+        assert_eq!(wait(0, 1.0), Duration::ZERO);
+        assert_eq!(wait(999, 0.0), Duration::ZERO);
+        assert_eq!(wait(999, 1.0), Duration::from_millis(19_980));
+        assert_eq!(wait(usize::MAX, 1.0), Duration::from_secs(60), "never longer than the base");
     }
 }

@@ -248,6 +248,9 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     /// How this connector's outbox has been read so far.
     fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>>;
 
+    /// How every outbox of a workspace that was ever read has been read so far, by name.
+    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>>;
+
     /// Hands out at most `most` deliveries that are due, longest due first, each in flight from now on.
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>>;
 

@@ -7,6 +7,7 @@
 
 mod deliver;
 mod ingest;
+mod poll;
 mod sandbox;
 mod world;
 
@@ -25,6 +26,7 @@ fn main() {
     }
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(poll::bare_if_asked());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
     // `cargo bench -- NAME` runs one part.
@@ -39,6 +41,9 @@ fn main() {
         }
         if wanted("deliver") {
             deliver::run().await;
+        }
+        if wanted("poll") {
+            poll::run().await;
         }
     });
 }

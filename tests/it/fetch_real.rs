@@ -17,8 +17,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use switchbell::clock::Clock;
 use switchbell::config::{Auth, Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
+use switchbell::fetch::budget::Budget;
 use switchbell::fetch::mcp::{McpOutbox, Times};
-use switchbell::fetch::poller::Poller;
+use switchbell::fetch::poller::{Poller, Shared};
 use switchbell::inbox::sqlite::SqliteInbox;
 use switchbell::notification::Level;
 use switchbell::route::Router;
@@ -144,7 +145,7 @@ fn config(transport: Transport) -> Config {
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
-        reads_per_minute_max: 60,
+        reads_per_minute_max: 100_000,
     }
 }
 
@@ -173,8 +174,9 @@ impl Polling {
         let inbox = Arc::new(SqliteInbox::open(&folder.join("switchbell.db"), Timestamp::UNIX_EPOCH).unwrap());
         let (sender, told) = mpsc::unbounded_channel();
         let observer = Arc::new(Told(sender));
-        let poller =
-            Poller::new(config, &workspace, &source, inbox, Box::new(outbox), Clock::system(), observer).unwrap();
+        let budget = Arc::new(Budget::new(config.reads_per_minute_max, Clock::system()));
+        let shared = Shared { config, inbox, clock: Clock::system(), observer, pollers: 1 };
+        let poller = Poller::new(shared, &workspace, &source, Box::new(outbox), budget).unwrap();
         let stop = CancellationToken::new();
         Self { told, task: tokio::spawn(poller.run(stop.clone())), stop }
     }

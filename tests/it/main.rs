@@ -10,6 +10,7 @@
 )]
 
 mod cli;
+mod connector;
 mod crash;
 mod docs;
 mod fetch_real;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::fetch::answer::{EVENTS_MAX, NotAnAnswer};
+use crate::fetch::answer::NotAnAnswer;
 use crate::fetch::outbox::ReadError;
 use crate::inbox::InboxError;
 
@@ -14,10 +14,6 @@ pub(super) enum Failure {
     Answer(NotAnAnswer),
     /// The first answer gives no position to go on from.
     NoPosition,
-    /// The answer has more events than are taken, and none says where it stands.
-    TooMany {
-        events: usize,
-    },
     Inbox(InboxError),
 }
 
@@ -25,6 +21,26 @@ impl Failure {
     /// How long the server asked to wait.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         if let Self::Read(error) = self { error.retry_after() } else { None }
+    }
+
+    /// Whether a person must sign in.
+    pub(super) fn is_signed_out(&self) -> bool {
+        matches!(self, Self::Read(ReadError::Reauthorize(_)))
+    }
+
+    /// Whether only a person can end it, so that nothing is gained by waiting before the admin is told.
+    pub(super) fn needs_a_person(&self) -> bool {
+        matches!(self, Self::NoPosition) || self.is_signed_out()
+    }
+
+    /// Whether the server does not know the position any more, or cannot answer from it: `events_asked` were asked for.
+    pub(super) fn is_about_the_position(&self, events_asked: u32) -> bool {
+        match self {
+            Self::Read(ReadError::NotFound(_)) => true,
+            Self::Read(ReadError::TooLarge { .. }) => events_asked == 1,
+            Self::Read(error) => error.speaks_of_cursor(),
+            _ => false,
+        }
     }
 }
 
@@ -36,12 +52,6 @@ impl fmt::Display for Failure {
             Self::NoPosition => out.write_str(
                 "the first answer has no \"cursor\", so that there is no place to go on from: answer a read without a \
                  query with {\"events\": [], \"cursor\": \"<the position of now>\"}",
-            ),
-            Self::TooMany { events } => write!(
-                out,
-                "the answer has {events} events, of which {} are taken, and they have no cursors of their own: let \
-                 the outbox heed maxEvents",
-                EVENTS_MAX
             ),
             Self::Inbox(error) => write!(out, "the inbox is not available: {error}"),
         }

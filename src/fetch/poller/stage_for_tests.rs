@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
+use crate::fetch::outbox::ReadError;
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Claimed, DeliveryView, Finished, InboxError, Intake, Page, Reading};
+use crate::inbox::{Accepted, Claimed, DeliveryView, Finished, InboxError, Intake, Page, Reading};
 use crate::notification::{Level, Notification};
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
@@ -29,6 +30,18 @@ pub(super) struct Script {
     steps: Mutex<VecDeque<Step>>,
     asked: Mutex<Vec<String>>,
     closed: AtomicBool,
+    /// Says that the outbox changed.
+    pub(super) hint: tokio::sync::Notify,
+}
+
+impl Script {
+    pub(super) fn of(steps: Vec<Step>) -> Self {
+        Self { steps: Mutex::new(steps.into()), ..Self::default() }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
 }
 
 #[derive(Debug)]
@@ -48,11 +61,11 @@ impl Outbox for Scripted {
     }
 
     fn changed(&mut self) -> BoxFuture<'_, ()> {
-        futures_util::future::pending().boxed()
+        self.0.hint.notified().boxed()
     }
 
     fn revision(&self) -> Option<String> {
-        None
+        Some("2026-07-28".to_owned())
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
@@ -87,6 +100,10 @@ impl Inbox for Store {
 
     fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>> {
         self.sqlite.reading(workspace, source)
+    }
+
+    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>> {
+        self.sqlite.readings(workspace)
     }
 
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
@@ -167,6 +184,7 @@ pub(super) struct Stage {
     pub(super) stop: CancellationToken,
     pub(super) task: tokio::task::JoinHandle<()>,
     pub(super) folder: tempfile::TempDir,
+    pub(super) handle: Handle,
 }
 
 impl Stage {
@@ -175,19 +193,30 @@ impl Stage {
     }
 
     pub(super) fn start_in(folder: tempfile::TempDir, steps: Vec<Step>) -> Self {
+        Self::begin(folder, config().reads_per_minute_max, steps)
+    }
+
+    pub(super) fn start_with_budget(per_minute: u32, steps: Vec<Step>) -> Self {
+        Self::begin(tempfile::tempdir().unwrap(), per_minute, steps)
+    }
+
+    fn begin(folder: tempfile::TempDir, per_minute: u32, steps: Vec<Step>) -> Self {
         let sqlite = SqliteInbox::open(&folder.path().join("switchbell.db"), Timestamp::UNIX_EPOCH).unwrap();
         let store = Arc::new(Store { sqlite, is_full: AtomicBool::new(false) });
-        let script = Arc::new(Script { steps: Mutex::new(steps.into()), ..Script::default() });
+        let script = Arc::new(Script::of(steps));
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
         let (sender, told) = mpsc::unbounded_channel();
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
         let outbox = Box::new(Scripted(script.clone()));
         let observer = Arc::new(Told(sender));
-        let poller =
-            Poller::new(config().into(), &workspace, &source, store.clone(), outbox, clock.clone(), observer).unwrap();
+        let config = Arc::new(config());
+        let budget = Arc::new(Budget::new(per_minute, clock.clone()));
+        let shared = Shared { config, inbox: store.clone(), clock: clock.clone(), observer, pollers: 1 };
+        let poller = Poller::new(shared, &workspace, &source, outbox, budget).unwrap();
+        let handle = poller.handle();
         let stop = CancellationToken::new();
         let task = tokio::spawn(poller.run(stop.clone()));
-        Self { script, store, clock, told, stop, task, folder }
+        Self { script, store, clock, told, stop, task, folder, handle }
     }
 
     pub(super) async fn next(&mut self) -> Happening {
@@ -233,6 +262,17 @@ impl Stage {
         self.store.reading(&workspace, &source).await.unwrap().cursor
     }
 
+    /// The next notice of the host's own: its name and its text.
+    pub(super) async fn notice(&mut self) -> (String, String) {
+        match self.next().await {
+            Happening::Accepted { source, event, decisions, .. } if source.as_str() == "switchbell" => {
+                assert_eq!(decisions.len(), 1, "routes are decided for notices too");
+                (event.name.clone(), event.body.clone().unwrap_or_default())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub(super) async fn owed(&self) -> usize {
         let page = Page { workspace: "acme".parse().unwrap(), before: None, limit: 1_000 };
         self.store.deliveries(page, None).await.unwrap().len()
@@ -241,7 +281,7 @@ impl Stage {
     pub(super) async fn stop(self) -> tempfile::TempDir {
         self.stop.cancel();
         tokio::time::timeout(Duration::from_secs(10), self.task).await.expect("it does not stop").unwrap();
-        assert!(self.script.closed.load(Ordering::SeqCst), "the outbox was left open");
+        assert!(self.script.is_closed(), "the outbox was left open");
         self.folder
     }
 }

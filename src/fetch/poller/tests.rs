@@ -8,6 +8,8 @@ use tokio::sync::mpsc;
 
 use super::stage_for_tests::*;
 use super::*;
+use crate::fetch::answer;
+use crate::fetch::outbox::ReadError;
 use crate::inbox::Page;
 use crate::notification::Level;
 use crate::telemetry::Happening;
@@ -52,11 +54,13 @@ async fn events_of_the_first_answer_are_stored_but_owe_nothing() {
     let mut stage = Stage::start(vec![first, next]);
     assert!(matches!(stage.next().await, Happening::Read { events: 1, bootstrap: true, .. }));
     assert_eq!(stage.accepted().await, (1, "old".to_owned(), None));
-    assert_eq!(stage.owed().await, 0);
+    let (name, body) = stage.notice().await;
+    assert!(name == "connector.backlog" && body.contains("no route was followed"), "{name}: {body}");
+    assert_eq!(stage.owed().await, 0, "a remark at level info matches no route here");
     stage.clock.advance(BASE * 2);
     assert!(matches!(stage.next().await, Happening::Read { events: 3, bootstrap: false, .. }));
-    assert_eq!(stage.accepted().await, (2, "new".to_owned(), Some(true)));
-    assert_eq!(stage.accepted().await, (3, "quiet".to_owned(), Some(false)));
+    assert_eq!(stage.accepted().await, (3, "new".to_owned(), Some(true)));
+    assert_eq!(stage.accepted().await, (4, "quiet".to_owned(), Some(false)));
     assert_eq!(stage.owed().await, 1);
     let page = Page { workspace: "acme".parse().unwrap(), before: None, limit: 10 };
     let levels = stage.store.notifications(page).await.unwrap();
@@ -70,9 +74,12 @@ async fn a_first_answer_without_a_position_is_a_failed_read_that_says_what_to_ch
     let mut stage = Stage::start(vec![answer(&[event("a", "info")], ""), at("p:1")]);
     let (reason, wait) = stage.failure().await;
     assert!(reason.contains("has no \"cursor\"") && reason.contains("answer a read without a query with"), "{reason}");
-    assert_eq!((stage.position().await, stage.owed().await), (None, 0));
+    let (name, body) = stage.notice().await;
+    assert!(name == "connector.failing" && body.contains("has no \"cursor\""), "the admin is told at once: {body}");
+    assert_eq!((stage.position().await, stage.owed().await), (None, 1));
     stage.clock.advance(wait);
     assert!(matches!(stage.next().await, Happening::Read { bootstrap: true, .. }));
+    assert_eq!(stage.notice().await.0, "connector.recovered");
     stage.stop().await;
 }
 
@@ -99,6 +106,8 @@ async fn a_malformed_event_costs_itself_only_and_an_events_own_cursor_is_a_posit
     assert!(dropped[2].starts_with("event \"c\""));
     assert_eq!(stage.accepted().await.1, "a");
     assert_eq!(stage.accepted().await.1, "b");
+    let (name, body) = stage.notice().await;
+    assert!(name == "connector.dropped" && body.contains("\n1 × level is \"high\""), "{name}: {body}");
     assert_eq!(stage.position().await.as_deref(), Some("p:b"));
     stage.stop().await;
 }
@@ -190,9 +199,19 @@ async fn failed_reads_leave_the_position_back_off_and_never_end() {
         assert!(reason.contains(expected), "{reason}");
         around(wait, seconds);
         assert_eq!(stage.position().await.as_deref(), Some("p:1"));
+        if expected == "1 to 1024" {
+            assert_eq!(stage.notice().await.0, "connector.failing", "the third failure is told");
+        }
         stage.clock.advance(wait);
     }
     stage.read().await;
+    assert_eq!(
+        stage.notice().await,
+        (
+            "connector.recovered".to_owned(),
+            "4 reads in a row had failed. Nothing that the outbox kept is lost.".to_owned(),
+        )
+    );
     assert_eq!(stage.position().await.as_deref(), Some("p:2"));
     stage.stop().await;
 }
@@ -212,7 +231,8 @@ async fn a_write_that_fails_tells_nothing_and_leaves_the_position_and_the_events
     stage.read().await;
     assert!(matches!(stage.next().await, Happening::Gap { .. }));
     assert_eq!(stage.accepted().await, (1, "a".to_owned(), Some(true)));
-    assert_eq!((stage.position().await.as_deref(), stage.owed().await), (Some("p:2"), 1));
+    assert_eq!(stage.notice().await.0, "connector.gap");
+    assert_eq!((stage.position().await.as_deref(), stage.owed().await), (Some("p:2"), 2));
     assert_eq!(stage.asked().last().map(String::as_str), Some("?cursor=p:1&maxEvents=100"));
     stage.stop().await;
 }
@@ -237,22 +257,23 @@ async fn an_answer_that_is_too_large_is_asked_for_again_with_fewer_events() {
 }
 
 #[tokio::test]
-async fn an_answer_of_far_too_many_events_is_taken_as_far_as_their_own_cursors_say() {
+async fn an_answer_of_far_too_many_events_is_taken_as_far_as_their_own_cursors_say_or_whole() {
     let own = |number: usize| {
         event(&number.to_string(), "info").replace("\"data\"", &format!("\"cursor\":\"p:{number}\",\"data\""))
     };
     let events: Vec<_> = (0..=answer::EVENTS_MAX).map(own).collect();
     let without: Vec<_> = (0..=answer::EVENTS_MAX).map(|number| event(&number.to_string(), "info")).collect();
-    let mut stage =
-        Stage::start(vec![at("p"), answer(&without, ",\"cursor\":\"end\""), answer(&events, ",\"cursor\":\"end\"")]);
-    let wait = stage.read().await;
-    stage.clock.advance(wait);
-    let (reason, wait) = stage.failure().await;
-    assert!(reason.contains("has 5001 events, of which 5000 are taken"), "{reason}");
-    stage.clock.advance(wait);
-    assert!(matches!(stage.next().await, Happening::Read { events: 5_001, next_in: Duration::ZERO, .. }));
-    assert_eq!(stage.position().await.as_deref(), Some("p:4999"));
-    stage.stop().await;
+    for (events, position, wait_is_zero) in [(events, "p:4999", true), (without, "end", false)] {
+        let mut stage = Stage::start(vec![at("p"), answer(&events, ",\"cursor\":\"end\"")]);
+        let wait = stage.read().await;
+        stage.clock.advance(wait);
+        match stage.next().await {
+            Happening::Read { events: 5_001, next_in, .. } => assert_eq!(next_in.is_zero(), wait_is_zero),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(stage.position().await.as_deref(), Some(position));
+        stage.stop().await;
+    }
 }
 
 #[tokio::test]
@@ -287,8 +308,10 @@ async fn there_is_no_poller_for_what_declares_no_outbox() {
     let poller = |config: Config, workspace: &str, source: &str| {
         let outbox = Box::new(Scripted(Arc::default()));
         let (workspace, source) = (workspace.parse().unwrap(), source.parse().unwrap());
-        let (store, clock) = (stage.store.clone(), stage.clock.clone());
-        Poller::new(config.into(), &workspace, &source, store, outbox, clock, observer.clone())
+        let (inbox, clock) = (stage.store.clone(), stage.clock.clone());
+        let budget = Arc::new(Budget::new(1, clock.clone()));
+        let shared = Shared { config: config.into(), inbox, clock, observer: observer.clone(), pollers: 1 };
+        Poller::new(shared, &workspace, &source, outbox, budget)
     };
     assert!(poller(silent, "acme", "registrar").is_none());
     assert!(poller(config(), "acme", "other").is_none());

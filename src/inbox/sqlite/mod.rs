@@ -165,6 +165,11 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::reading(connection, &workspace, &source)).boxed()
     }
 
+    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::readings(connection, &workspace)).boxed()
+    }
+
     fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
         let store = self.store.clone();
         self.write(move |connection| write::claim(connection, &store, now, most)).boxed()

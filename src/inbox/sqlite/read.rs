@@ -58,21 +58,30 @@ pub(super) fn unreadable(what: &str) -> InboxError {
 }
 
 pub(super) fn reading(connection: &Connection, workspace: &Name, source: &Name) -> Result<Reading, InboxError> {
-    let sql = "SELECT s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision
-               FROM source s JOIN workspace w ON w.id = s.workspace WHERE w.name = ?1 AND s.name = ?2";
+    let all = readings(connection, workspace)?;
+    Ok(all.into_iter().find(|(name, _)| name == source).map(|(_, reading)| reading).unwrap_or_default())
+}
+
+/// Of those that were ever read, which the host's own source never is.
+pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<(Name, Reading)>, InboxError> {
+    let sql = "SELECT s.name, s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision
+               FROM source s JOIN workspace w ON w.id = s.workspace
+               WHERE w.name = ?1 AND (s.read_at IS NOT NULL OR s.failed_at IS NOT NULL) ORDER BY s.name";
     let mut statement = prepare(connection, sql)?;
     let at = |row: &Row<'_>, column| row.get::<_, Option<i64>>(column).map(|found| found.map(moment));
-    let found = statement.query_row([workspace.as_str(), source.as_str()], |row| {
-        Ok(Reading {
-            cursor: row.get(0)?,
-            moved_at: at(row, 1)?,
-            read_at: at(row, 2)?,
-            failure: at(row, 3)?.zip(row.get(4)?),
-            failures: row.get(5)?,
-            revision: row.get(6)?,
-        })
-    });
-    Ok(found.optional().map_err(unavailable)?.unwrap_or_default())
+    let row = |row: &Row<'_>| {
+        let reading = Reading {
+            cursor: row.get(1)?,
+            moved_at: at(row, 2)?,
+            read_at: at(row, 3)?,
+            failure: at(row, 4)?.zip(row.get(5)?),
+            failures: row.get(6)?,
+            revision: row.get(7)?,
+        };
+        Ok((name(row, 0)?, reading))
+    };
+    let rows = statement.query_map([workspace.as_str()], row).map_err(unavailable)?;
+    rows.collect::<Result<_, _>>().map_err(unavailable)
 }
 
 pub(super) fn due(connection: &Connection, now: i64, most: u32) -> Result<Vec<Due>, InboxError> {

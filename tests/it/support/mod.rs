@@ -71,7 +71,7 @@ pub fn operator(sink: &Sink, commands: &str) -> String {
     format!(
         "listen: 127.0.0.1:0
 store: sqlite:data/switchbell.db
-poll: {{ base: 50ms, floor: 20ms, ceiling: 200ms }}
+poll: {{ base: 50ms, floor: 20ms, ceiling: 200ms, budget_per_minute: 100000 }}
 commands: {commands}
 plugins:
   directory: plugins/

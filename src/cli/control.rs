@@ -1,0 +1,91 @@
+//! How commands ask a server that runs on this machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::serve::control;
+
+/// How long a server may take for one answer: a read with all that follows it at once.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// No server runs on this store.
+    NotRunning,
+    /// The server, or the way to it, refuses: why.
+    Refused(String),
+}
+
+/// A server's control socket.
+#[derive(Debug)]
+pub(super) struct Control {
+    client: reqwest::Client,
+}
+
+impl Control {
+    /// The way to the server of this store, whether or not one runs.
+    pub(super) fn of(store: &Path) -> Result<Self, NoAnswer> {
+        let client = reqwest::Client::builder()
+            .unix_socket(control::path(store))
+            .no_proxy()
+            .timeout(ANSWER_TIME_MAX)
+            .build()
+            .map_err(|error| NoAnswer::Refused(error.to_string()))?;
+        Ok(Self { client })
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
+        answer(self.client.get(url(path))).await
+    }
+
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
+        answer(self.client.post(url(path))).await
+    }
+}
+
+/// The host is never looked up: the socket is the way.
+fn url(path: &str) -> String {
+    format!("http://switchbell{path}")
+}
+
+async fn answer<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T, NoAnswer> {
+    let response = match request.send().await {
+        Ok(response) => response,
+        Err(error) if is_nobody(&error) => return Err(NoAnswer::NotRunning),
+        Err(error) => return Err(NoAnswer::Refused(format!("the running server cannot be asked: {}", root(&error)))),
+    };
+    let is_good = response.status().is_success();
+    let text = response.text().await.map_err(|error| NoAnswer::Refused(root(&error)))?;
+    if !is_good {
+        return Err(NoAnswer::Refused(text));
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        NoAnswer::Refused(format!("the running server is of another version than this command ({error}): restart it"))
+    })
+}
+
+/// Whether nobody listens: the socket is not there, or was left by a server that is gone.
+fn is_nobody(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>()
+            && matches!(error.kind(), NotFound | ConnectionRefused)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The innermost cause.
+fn root(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => root(source),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What the host itself tells a workspace about its connectors: notices in the inbox, from the source `switchbell`, that
+//! routes may match like anything else. They are about connectors only, never about notices, so that none can bring
+//! about another.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::event::{BODY_CHARS_MAX, LINE_CHARS_MAX};
+use super::text;
+use crate::notification::{Event, Level, Name};
+
+/// Distinct reasons that one notice lists; the events of the others are only counted.
+pub const REASONS_MAX: usize = 10;
+
+/// Longest reason that is repeated, in characters.
+const REASON_CHARS_MAX: usize = 600;
+
+/// Something an admin should know of a connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Its outbox cannot be read.
+    Failing {
+        /// Failures in a row.
+        failures: u32,
+        /// Why the last one failed, and what to do.
+        reason: String,
+    },
+    /// A person must sign in again.
+    Reauthorize {
+        /// What to do.
+        reason: String,
+    },
+    /// It can be read again, after one of the two above was told.
+    Recovered {
+        /// How many reads had failed.
+        failures: u32,
+    },
+    /// Events were missed.
+    Gap {
+        /// How often, since the last time this was told.
+        gaps: u32,
+        /// How it came.
+        why: &'static str,
+    },
+    /// Events broke a rule and were dropped.
+    Dropped {
+        /// How many, since the last time this was told.
+        events: usize,
+        /// The reasons, the first [`REASONS_MAX`] of them, each with the number of events.
+        reasons: Vec<(String, usize)>,
+    },
+    /// The first answer held events: they are in the inbox, and nobody was told of them.
+    Backlog {
+        /// How many.
+        events: usize,
+    },
+}
+
+impl Notice {
+    /// Its name, which routes match: `connector.failing` and so on.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Failing { .. } => "connector.failing",
+            Self::Reauthorize { .. } => "connector.reauthorize",
+            Self::Recovered { .. } => "connector.recovered",
+            Self::Gap { .. } => "connector.gap",
+            Self::Dropped { .. } => "connector.dropped",
+            Self::Backlog { .. } => "connector.backlog",
+        }
+    }
+
+    /// What is bad news needs attention; so does its end, or only those who see everything would learn of it.
+    fn level(&self) -> Level {
+        match self {
+            Self::Backlog { .. } => Level::Info,
+            _ => Level::Attention,
+        }
+    }
+
+    /// The event, about `connector`.
+    pub fn event(&self, connector: &Name, at: Timestamp) -> Event {
+        let name = self.name();
+        Event {
+            event_id: format!("{name}:{connector}:{}", at.as_millisecond()),
+            name: name.to_owned(),
+            timestamp: at,
+            level: self.level(),
+            subject: Some(connector.to_string()),
+            title: text::line(&format!("{connector}: {}", self.title()), LINE_CHARS_MAX),
+            body: Some(text::lines(&self.body(), BODY_CHARS_MAX)),
+            link: None,
+            data: self.data(connector).to_string(),
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Self::Failing { .. } => "the outbox cannot be read".to_owned(),
+            Self::Reauthorize { .. } => "a person must sign in again".to_owned(),
+            Self::Recovered { .. } => "the outbox can be read again".to_owned(),
+            Self::Gap { .. } => "events were missed".to_owned(),
+            Self::Dropped { events: 1, .. } => "an event was dropped".to_owned(),
+            Self::Dropped { events, .. } => format!("{events} events were dropped"),
+            Self::Backlog { events: 1 } => "an event from before was not delivered".to_owned(),
+            Self::Backlog { events } => format!("{events} events from before were not delivered"),
+        }
+    }
+
+    fn body(&self) -> String {
+        match self {
+            Self::Failing { failures, reason } => {
+                let reads = if *failures == 1 { "A read".to_owned() } else { format!("{failures} reads in a row") };
+                format!("{reads} failed; it goes on being tried. The last reason: {}", cut(reason))
+            }
+            Self::Reauthorize { reason } => cut(reason),
+            Self::Recovered { failures: 1 } => "One read had failed. Nothing that the outbox kept is lost.".to_owned(),
+            Self::Recovered { failures } => {
+                format!("{failures} reads in a row had failed. Nothing that the outbox kept is lost.")
+            }
+            Self::Gap { gaps: 1, why } => (*why).to_owned(),
+            Self::Gap { gaps, why } => format!("{gaps} times. {why}"),
+            Self::Dropped { events, reasons } => dropped(*events, reasons),
+            Self::Backlog { .. } => "The first answer of the outbox held them. They happened before anyone asked, so \
+                                     they stand in the inbox and no route was followed."
+                .to_owned(),
+        }
+    }
+
+    fn data(&self, connector: &Name) -> Value {
+        let connector = connector.as_str();
+        match self {
+            Self::Failing { failures, reason } => {
+                json!({ "connector": connector, "failures": failures, "reason": cut(reason) })
+            }
+            Self::Reauthorize { reason } => json!({ "connector": connector, "reason": cut(reason) }),
+            Self::Recovered { failures } => json!({ "connector": connector, "failures": failures }),
+            Self::Gap { gaps, why } => json!({ "connector": connector, "gaps": gaps, "reason": why }),
+            Self::Dropped { events, reasons } => {
+                let reason = |(reason, count): &(String, usize)| json!({ "reason": cut(reason), "events": count });
+                let reasons: Vec<Value> = reasons.iter().map(reason).collect();
+                json!({ "connector": connector, "events": events, "reasons": reasons })
+            }
+            Self::Backlog { events } => json!({ "connector": connector, "events": events }),
+        }
+    }
+}
+
+fn cut(reason: &str) -> String {
+    text::line(reason, REASON_CHARS_MAX)
+}
+
+fn dropped(events: usize, reasons: &[(String, usize)]) -> String {
+    let mut body = String::from("They broke a rule of the outbox; its author should know:");
+    for (reason, count) in reasons {
+        // Writing to a string cannot fail.
+        let _ = write!(body, "\n{count} × {}", cut(reason));
+    }
+    let listed: usize = reasons.iter().map(|(_, count)| count).sum();
+    if listed < events {
+        let _ = write!(body, "\n{} more for other reasons", events - listed);
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(notice: Notice, name: &str, title: &str, body: &str, data: &str) {
+        let at = "2026-09-01T18:42:10Z".parse().unwrap();
+        let event = notice.event(&"crm".parse().unwrap(), at);
+        assert_eq!((event.name.as_str(), event.title.as_str(), event.body.as_deref()), (name, title, Some(body)));
+        assert_eq!(event.data, data);
+        assert_eq!(event.event_id, format!("{name}:crm:1788288130000"));
+        assert_eq!((event.subject.as_deref(), event.timestamp), (Some("crm"), at));
+    }
+
+    #[test]
+    fn each_notice_says_what_happened_to_whom_and_why() {
+        check(
+            Notice::Failing { failures: 3, reason: "HTTP 503: the server\n could not answer".to_owned() },
+            "connector.failing",
+            "crm: the outbox cannot be read",
+            "3 reads in a row failed; it goes on being tried. The last reason: HTTP 503: the server  could not answer",
+            r#"{"connector":"crm","failures":3,"reason":"HTTP 503: the server  could not answer"}"#,
+        );
+        check(
+            Notice::Recovered { failures: 7 },
+            "connector.recovered",
+            "crm: the outbox can be read again",
+            "7 reads in a row had failed. Nothing that the outbox kept is lost.",
+            r#"{"connector":"crm","failures":7}"#,
+        );
+        check(
+            Notice::Gap { gaps: 2, why: "The outbox skipped events." },
+            "connector.gap",
+            "crm: events were missed",
+            "2 times. The outbox skipped events.",
+            r#"{"connector":"crm","gaps":2,"reason":"The outbox skipped events."}"#,
+        );
+        check(
+            Notice::Dropped { events: 6, reasons: vec![("data is missing".to_owned(), 4), ("level".to_owned(), 1)] },
+            "connector.dropped",
+            "crm: 6 events were dropped",
+            "They broke a rule of the outbox; its author should know:\n4 × data is missing\n1 × level\n1 more for other \
+             reasons",
+            r#"{"connector":"crm","events":6,"reasons":[{"events":4,"reason":"data is missing"},{"events":1,"reason":"level"}]}"#,
+        );
+    }
+
+    #[test]
+    fn no_notice_is_larger_than_an_event_may_be() {
+        let reason = || "ä".repeat(10_000);
+        let reasons = (0..REASONS_MAX).map(|number| (format!("{number}{}", reason()), 1)).collect();
+        for notice in [
+            Notice::Failing { failures: 1, reason: reason() },
+            Notice::Reauthorize { reason: reason() },
+            Notice::Dropped { events: usize::MAX, reasons },
+        ] {
+            let event = notice.event(&"a".repeat(63).parse().unwrap(), Timestamp::MAX);
+            assert!(event.title.chars().count() <= LINE_CHARS_MAX && event.data.len() < 20_000, "{event:?}");
+            assert!(event.body.is_some_and(|body| body.chars().count() <= BODY_CHARS_MAX));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What becomes of an answer, and of a failure: judged, decided, written; then told.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Failure, Poller, Position, State, Told};
+use crate::clock::later;
+use crate::config::{Connector, Workspace};
+use crate::fetch::answer;
+use crate::fetch::batch::{self, Batch, Origin};
+use crate::fetch::notice::Notice;
+use crate::fetch::pace::{self, BREAKER_FAILURES, wait_after};
+use crate::inbox::{Accepted, Ended, Entry, Intake};
+use crate::route::Decision;
+
+const STARTED_ANEW: &str = "The outbox did not know the position any more, or could not answer from it, so reading was \
+                            started anew from now. What happened since the last read may be missing.";
+
+/// Where an answer starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// It is the first: it only finds the place to start from.
+    First,
+    /// It is a first one again, the position being lost.
+    Anew,
+    /// It comes after a cursor.
+    After,
+}
+
+/// What one read brought, once it is written.
+pub(super) struct Taken {
+    pub(super) start: Start,
+    /// Events in the answer.
+    pub(super) events: usize,
+    /// Whether it brought anything new: it is worth reading on.
+    pub(super) fresh: bool,
+    /// Whether the outbox has more.
+    pub(super) more: bool,
+    /// Whether events were missed.
+    pub(super) gap: bool,
+    pub(super) next_poll: Option<Duration>,
+    pub(super) batch: Batch,
+    pub(super) notices: Notices,
+    pub(super) accepted: Accepted,
+}
+
+impl Taken {
+    pub(super) fn reads_on(&self) -> bool {
+        self.more && self.fresh
+    }
+}
+
+/// The host's own notices, as they are written and told.
+#[derive(Default)]
+pub(super) struct Notices {
+    pub(super) entries: Vec<Entry>,
+    pub(super) decisions: Vec<Vec<Decision>>,
+}
+
+impl Poller {
+    /// Judges, decides and writes; then the position moves.
+    pub(super) async fn take(
+        &mut self,
+        text: &str,
+        start: Start,
+        (workspace, connector): (&Workspace, &Connector),
+    ) -> Result<Taken, Failure> {
+        let mut answer = answer::parse(text).map_err(Failure::Answer)?;
+        let origin = Origin { workspace, connector, first: start != Start::After, received_at: self.now() };
+        let mut batch = batch::batch(&answer, origin);
+        if answer.events_left > 0 && (origin.first || !batch.is_positioned) {
+            // Nothing says how to go on behind the first part, so it is all or nothing.
+            answer = answer::parse_whole(text).map_err(Failure::Answer)?;
+            batch = batch::batch(&answer, origin);
+        }
+        let events = answer.events.len() + answer.events_left;
+        if batch.intake.cursor.is_none() && origin.first {
+            return Err(Failure::NoPosition);
+        }
+        let truncated = answer.truncated && start == Start::After;
+        let mut tally = self.tally.clone();
+        tally.count_dropped(&batch.dropped);
+        if truncated {
+            tally.count_gap();
+        }
+        let mut news = tally.due(origin.received_at);
+        news.extend(self.news_of_answer(start, batch.intake.entries.len()));
+        let notices = self.notices(&news, workspace);
+        batch.intake.notices.clone_from(&notices.entries);
+        batch.intake.ended = Ended::Answered { revision: self.outbox.revision() };
+
+        let accepted = self.shared.inbox.accept(batch.intake.clone()).await.map_err(Failure::Inbox)?;
+        self.tally = tally;
+        let moved = self.move_to(batch.intake.cursor.clone());
+        self.answered(start, moved, &batch.intake);
+        Ok(Taken {
+            start,
+            events,
+            fresh: moved || accepted.seqs.iter().any(Option::is_some),
+            more: answer.has_more || answer.events_left > 0,
+            gap: truncated || start == Start::Anew,
+            next_poll: answer.next_poll,
+            batch,
+            notices,
+            accepted,
+        })
+    }
+
+    fn news_of_answer(&self, start: Start, events: usize) -> Vec<Notice> {
+        let mut news = Vec::new();
+        if self.told != Told::Nothing {
+            news.push(Notice::Recovered { failures: self.reading.failures });
+        }
+        if start == Start::Anew {
+            news.push(Notice::Gap { gaps: 1, why: STARTED_ANEW });
+        }
+        if start != Start::After && events > 0 {
+            news.push(Notice::Backlog { events });
+        }
+        news
+    }
+
+    fn notices(&self, news: &[Notice], workspace: &Workspace) -> Notices {
+        let (entries, decisions) = batch::notices(news, (workspace, &self.source), self.now());
+        Notices { entries, decisions }
+    }
+
+    /// Whether that changed the position.
+    fn move_to(&mut self, cursor: Option<String>) -> bool {
+        let Some(cursor) = cursor else { return false };
+        let position = Position::After(cursor);
+        let moved = position != self.position;
+        self.position = position;
+        moved
+    }
+
+    /// Keeps in mind what the inbox now keeps.
+    fn answered(&mut self, start: Start, moved: bool, intake: &Intake) {
+        if self.reading.failures > 0 {
+            let (workspace, source) = (&self.workspace, &self.source);
+            tracing::info!(%workspace, %source, "the outbox can be read again");
+        }
+        (self.told, self.lost, self.is_anew) = (Told::Nothing, 0, start == Start::Anew);
+        let reading = &mut self.reading;
+        reading.read_at = Some(intake.received_at);
+        reading.failures = 0;
+        if moved {
+            reading.cursor.clone_from(&intake.cursor);
+            reading.moved_at = Some(intake.received_at);
+        }
+        if let Ended::Answered { revision: Some(revision) } = &intake.ended {
+            reading.revision = Some(revision.clone());
+        }
+        self.show(State::Ok);
+    }
+
+    /// Keeps and tells a failure. Returns how long to wait from the moment of the failure on, and until when that is.
+    pub(super) async fn failed(
+        &mut self,
+        failure: &Failure,
+        (workspace, connector): (&Workspace, &Connector),
+    ) -> (Duration, Timestamp) {
+        let now = self.now();
+        let failures = self.reading.failures.saturating_add(1);
+        self.reading.failures = failures;
+        self.reading.failure = Some((now, failure.to_string()));
+        self.show(match failures {
+            _ if failure.is_signed_out() => State::Reauthorize,
+            BREAKER_FAILURES.. => State::Open,
+            _ => State::Failing,
+        });
+        let ended = pace::Ended::Failed { reads: failures, retry_after: failure.retry_after() };
+        let wait = wait_after(ended, &connector.poll, self.random.f64());
+        let (told, news) = self.news_of_failure(failure, failures);
+        let notices = self.notices(&news, workspace);
+        let kept = self.keep_failure(failure, now, &notices).await;
+        self.tell_failure(failure, wait);
+        if let Some(accepted) = kept {
+            self.told = told;
+            self.tell_notices(notices, accepted.notice_seqs);
+        }
+        (wait, later(now, wait))
+    }
+
+    /// Writes the failure and what the admin hears of it.
+    async fn keep_failure(&mut self, failure: &Failure, now: Timestamp, notices: &Notices) -> Option<Accepted> {
+        if matches!(failure, Failure::Inbox(_)) {
+            // An inbox that cannot be written cannot keep this either.
+            return None;
+        }
+        let intake = Intake {
+            workspace: self.workspace.clone(),
+            source: self.source.clone(),
+            received_at: now,
+            entries: Vec::new(),
+            notices: notices.entries.clone(),
+            cursor: None,
+            ended: Ended::Failed { reason: failure.to_string(), failures: self.reading.failures },
+        };
+        let kept = self.shared.inbox.accept(intake).await;
+        if let Err(error) = &kept {
+            let (workspace, source) = (&self.workspace, &self.source);
+            tracing::warn!(%workspace, %source, reason = %error, "the failure could not be kept in the inbox");
+        }
+        kept.ok()
+    }
+
+    /// What the admin hears of a failure, and has heard then.
+    fn news_of_failure(&self, failure: &Failure, failures: u32) -> (Told, Vec<Notice>) {
+        let reason = failure.to_string();
+        if failure.is_signed_out() {
+            let news = Notice::Reauthorize { reason };
+            return (Told::Reauthorize, if self.told == Told::Reauthorize { Vec::new() } else { vec![news] });
+        }
+        let is_news = self.told == Told::Nothing && (failures >= BREAKER_FAILURES || failure.needs_a_person());
+        if is_news { (Told::Failing, vec![Notice::Failing { failures, reason }]) } else { (self.told, Vec::new()) }
+    }
+
+    fn show(&self, state: State) {
+        let reading = self.reading.clone();
+        self.desk.update(|status| (status.state, status.reading) = (state, reading));
+    }
+}

@@ -1,0 +1,150 @@
+//! Counters of what happens, for Prometheus (the OpenMetrics text format, as its client library writes it).
+
+use std::fmt;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use super::{Happening, Observer};
+use crate::notification::Name;
+
+/// The media type of [`Metrics::text`].
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The counters. Their labels are names of the configuration, so that there are no more series than it has connectors and
+/// plugins.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    reads: Family<Read, Counter>,
+    deferred: Family<Connector, Counter>,
+    gaps: Family<Connector, Counter>,
+    events: Family<Event, Counter>,
+    attempts: Family<Attempt, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Connector {
+    workspace: String,
+    connector: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Read {
+    workspace: String,
+    connector: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Event {
+    workspace: String,
+    connector: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Attempt {
+    workspace: String,
+    plugin: String,
+    outcome: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("switchbell");
+        let reads = Family::default();
+        registry.register("reads", "Reads of outboxes: answered or failed", reads.clone());
+        let deferred = Family::default();
+        registry.register("reads_deferred", "Reads that waited for the budget of their workspace", deferred.clone());
+        let gaps = Family::default();
+        registry.register("gaps", "Times that events of an outbox were missed", gaps.clone());
+        let events = Family::default();
+        registry.register("events", "Events of outboxes: accepted (new ones only) or dropped", events.clone());
+        let attempts = Family::default();
+        registry.register("attempts", "Attempts of deliveries, by outcome", attempts.clone());
+        Self { registry, reads, deferred, gaps, events, attempts }
+    }
+}
+
+impl Metrics {
+    /// All counters as text.
+    ///
+    /// # Errors
+    /// When the text cannot be written, which only happens without memory.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    fn read(&self, workspace: &Name, source: &Name, result: &'static str) {
+        let labels = Read { workspace: workspace.to_string(), connector: source.to_string(), result };
+        self.reads.get_or_create(&labels).inc();
+    }
+
+    fn event(&self, workspace: &Name, source: &Name, result: &'static str) {
+        let labels = Event { workspace: workspace.to_string(), connector: source.to_string(), result };
+        self.events.get_or_create(&labels).inc();
+    }
+}
+
+fn connector(workspace: &Name, source: &Name) -> Connector {
+    Connector { workspace: workspace.to_string(), connector: source.to_string() }
+}
+
+impl Observer for Metrics {
+    fn happened(&self, what: &Happening) {
+        match what {
+            Happening::Read { workspace, source, .. } => self.read(workspace, source, "answered"),
+            Happening::ReadFailed { workspace, source, .. } => self.read(workspace, source, "failed"),
+            Happening::Deferred { workspace, source } => {
+                self.deferred.get_or_create(&connector(workspace, source)).inc();
+            }
+            Happening::Gap { workspace, source } => {
+                self.gaps.get_or_create(&connector(workspace, source)).inc();
+            }
+            Happening::Dropped { workspace, source, .. } => self.event(workspace, source, "dropped"),
+            Happening::Accepted { workspace, source, .. } => self.event(workspace, source, "accepted"),
+            Happening::Attempted { workspace, plugin, outcome, .. } => {
+                let (workspace, plugin) = (workspace.to_string(), plugin.to_string());
+                self.attempts.get_or_create(&Attempt { workspace, plugin, outcome: outcome.as_str() }).inc();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_happens_is_counted_by_name() {
+        let metrics = Metrics::default();
+        let (workspace, source): (Name, Name) = ("acme".parse().unwrap(), "crm".parse().unwrap());
+        let names = || (workspace.clone(), source.clone());
+        for _ in 0..2 {
+            let (workspace, source) = names();
+            metrics.happened(&Happening::Gap { workspace, source });
+        }
+        let (workspace, source) = names();
+        let next_in = Duration::ZERO;
+        metrics.happened(&Happening::Read { workspace, source, events: 0, bootstrap: false, next_in });
+        let (workspace, source) = names();
+        metrics.happened(&Happening::Dropped { workspace, source, reason: "a secret of somebody".to_owned() });
+        let text = metrics.text().unwrap();
+        for line in [
+            "switchbell_gaps_total{workspace=\"acme\",connector=\"crm\"} 2",
+            "switchbell_reads_total{workspace=\"acme\",connector=\"crm\",result=\"answered\"} 1",
+            "switchbell_events_total{workspace=\"acme\",connector=\"crm\",result=\"dropped\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n") && !text.contains("secret"));
+    }
+}
