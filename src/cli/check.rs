@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::FOUND_WRONG;
 use super::output::{fail, print_for_people, print_json};
-use crate::config::{self, Config, Loaded, Problem, Transport, process_environment};
+use super::{COULD_NOT_RUN, FOUND_WRONG};
+use crate::config::{self, Config, Loaded, Problem, Problems, Transport, process_environment};
 use crate::send::{settings_mistakes, ungranted_urls};
 use crate::wasm::{Catalog, Sandbox, Settings};
 
@@ -27,6 +27,8 @@ struct Found {
     mistakes: Vec<Problem>,
     warnings: Vec<Problem>,
     omitted: usize,
+    /// Whether a file was not judged because it cannot be read: the check could not do its work.
+    is_unread: bool,
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
@@ -35,13 +37,16 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
             Ok(mistakes) => {
                 warnings.extend(ungranted_urls(&config));
                 warnings.extend(missing_programs(&config));
-                Found { mistakes, warnings, omitted: 0 }
+                Found { mistakes, warnings, omitted: 0, is_unread: false }
             }
             Err(code) => return code,
         },
-        Err(problems) => Found { mistakes: problems.mistakes, warnings: problems.warnings, omitted: problems.omitted },
+        Err(Problems { mistakes, warnings, omitted, is_unread }) => Found { mistakes, warnings, omitted, is_unread },
     };
     let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print_for_people(&found.told()) };
+    if found.is_unread {
+        return ExitCode::from(COULD_NOT_RUN);
+    }
     let wrong = !found.mistakes.is_empty() || (asked.deny_warnings && !found.warnings.is_empty());
     if wrong { ExitCode::from(FOUND_WRONG) } else { printed }
 }
@@ -85,7 +90,7 @@ fn missing_programs(config: &Config) -> Vec<Problem> {
             missing.push(Problem {
                 file: workspace.file.clone(),
                 place: None,
-                path: format!("connectors.{}.command", connector.name),
+                path: format!("connectors.{}", connector.name),
                 message: format!("the program {program:?} is not on this machine: see `run` of the command"),
                 source_line: None,
             });

@@ -43,8 +43,8 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         Err(error) => return fail(error),
     };
     let environment = |name: &str| match name {
-        "DEMO_SLACK" => Some(slack.to_string()),
-        "DEMO_SLACK_WEBHOOK" => Some(format!("http://{slack}/services/T00000000/B00000000/demo")),
+        "DEMO_SLACK" => Some(slack.to_string().into()),
+        "DEMO_SLACK_WEBHOOK" => Some(format!("http://{slack}/services/T00000000/B00000000/demo").into()),
         _ => config::process_environment(name),
     };
     let config = match config::load(file, &environment) {

@@ -1,6 +1,7 @@
 //! Reads the files and puts the parts together.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -28,9 +29,9 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
-/// The environment of this process, for [`load`]. A variable that is not Unicode counts as not set.
-pub fn process_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+/// The environment of this process, for [`load`].
+pub fn process_environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// Loads the operator's file and, beside it, those of the workspaces. `environment` looks up environment variables.
@@ -39,7 +40,7 @@ pub fn process_environment(name: &str) -> Option<String> {
 ///
 /// # Errors
 /// Every mistake at once.
-pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Problems> {
+pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, Problems> {
     let mut report = read_file(file);
     let raw = read_tree(&mut report).and_then(|mut root| {
         variables::expand(&mut root, environment, &mut report);
@@ -100,13 +101,14 @@ fn finish(
 
 /// What the reports say, each from top to bottom.
 pub(super) fn problems(reports: Vec<Report>) -> Problems {
-    let mut problems = Problems { mistakes: Vec::new(), warnings: Vec::new(), omitted: 0 };
+    let mut problems = Problems { mistakes: Vec::new(), warnings: Vec::new(), omitted: 0, is_unread: false };
     for mut report in reports {
         report.mistakes.sort_by_key(|problem| problem.place);
         report.warnings.sort_by_key(|problem| problem.place);
         problems.mistakes.append(&mut report.mistakes);
         problems.warnings.append(&mut report.warnings);
         problems.omitted += report.omitted;
+        problems.is_unread |= report.is_unread;
     }
     problems
 }
@@ -131,7 +133,11 @@ impl Folder {
 pub(super) fn read_file(file: &Path) -> Report {
     let mut invalid = None;
     let text = match read_bytes(file, FILE_BYTES_MAX) {
-        Err(error) => return unreadable(file, &format!("cannot be read: {error}")),
+        Err(error) => {
+            let mut report = unreadable(file, &format!("cannot be read: {error}"));
+            report.is_unread = true;
+            return report;
+        }
         Ok(None) => return unreadable(file, &format!("larger than {FILE_BYTES_MAX} bytes, the most a file may have")),
         Ok(Some(bytes)) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
             return unreadable(file, "this is UTF-16: save it as UTF-8");

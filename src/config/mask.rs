@@ -6,6 +6,9 @@ use super::node::{Entry, Kind, Node};
 /// A text of this many bytes without white space may be a credential: the shortest that a secret may have.
 const CREDENTIAL_BYTES_MIN: usize = 16;
 
+/// Long words of the configuration that stand where credentials may stand.
+const WORDS: [&str; 2] = ["authorization_code", "client_credentials"];
+
 /// The places of texts that are never shown, in the order of the file.
 pub(super) fn hidden(root: &Node) -> Vec<(Place, Place)> {
     let mut hidden = Vec::new();
@@ -34,7 +37,10 @@ fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
             let text = &scalar.text;
             let is_hidden = match guard {
                 Guard::Open => false,
-                Guard::Long => text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace),
+                Guard::Long => {
+                    let is_long = text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace);
+                    is_long && !WORDS.contains(&text.as_str())
+                }
                 Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
                 Guard::Secret | Guard::Closed => true,
             };

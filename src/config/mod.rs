@@ -3,10 +3,11 @@
 //! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
 //! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of `node`s with their
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
-//! rule that needs more than one value.
+//! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
 mod load;
+mod manifest;
 mod mask;
 mod node;
 mod parse;
@@ -195,6 +196,15 @@ impl Workspace {
     }
 }
 
+/// Why a text is no declaration of an outbox: what breaks the rules and what to write instead; none when it is one. The
+/// text itself is not repeated.
+///
+/// The rules are those of the notifications seed, "Declare the outbox": a scheme, none that a host resolves itself, no
+/// query, no fragment; at most 512 characters, no white space, no control characters.
+pub fn outbox_uri_mistake(text: &str) -> Option<String> {
+    values::outbox_uri_mistake(text)
+}
+
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -213,6 +223,8 @@ pub struct Connector {
     pub transport: Transport,
     /// The outbox to poll, where one is declared.
     pub outbox: Option<String>,
+    /// Why an outbox that was asked for is not polled, for people; `outbox` is none then.
+    pub not_polled: Option<String>,
     /// Caps the level of what it says.
     pub ceiling: Level,
     /// How it is polled: the operator's settings, with the connector's own over them.
@@ -262,7 +274,8 @@ pub struct OAuth {
     pub grant: OAuthGrant,
     /// The client's id at the authorization server; none registers a client at the first login (RFC 7591).
     pub client_id: Option<String>,
-    /// The secret with the client's secret.
+    /// The secret with the client's secret. Its `hosts` are those of authorization servers, which are found out only when
+    /// tokens are fetched: whoever sends it holds the token endpoint's host against them.
     pub client_secret: Option<Name>,
     /// The scopes asked for; none asks for what the server names.
     pub scopes: Vec<String>,

@@ -1,6 +1,7 @@
 //! Where a server keeps things: all that commands which only read need to know.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::load::{self, Folder};
@@ -27,7 +28,7 @@ pub struct Places {
 ///
 /// # Errors
 /// What is wrong with the file as such, or with these keys.
-pub fn places(file: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Places, Problems> {
+pub fn places(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Places, Problems> {
     let mut report = load::read_file(file);
     let folder = Folder::of(file);
     let raw = load::read_tree(&mut report).and_then(|mut root| {
@@ -64,7 +65,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         std::fs::create_dir(folder.path().join("tenants")).unwrap();
         std::fs::write(folder.path().join("tenants/acme.yaml"), "not: [looked, at").unwrap();
-        let environment = |name: &str| (name == "DATA").then(|| "from-variable".to_owned());
+        let environment = |name: &str| (name == "DATA").then(|| "from-variable".into());
         match (places(&file, &environment), expected) {
             (Ok(found), Ok(store)) => {
                 assert_eq!(found.store, folder.path().join(store), "{text}");

@@ -56,6 +56,8 @@ pub struct Problems {
     pub warnings: Vec<Problem>,
     /// How many more mistakes there are than are kept for one file.
     pub omitted: usize,
+    /// Whether a file of the configuration could not be read, so that what it says was not judged.
+    pub is_unread: bool,
 }
 
 impl fmt::Display for Problems {

@@ -1,14 +1,22 @@
 //! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
 
-use super::Role;
 use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
 use super::section::Need::{Default, Optional, Required};
 use super::section::section;
 use super::values::{
-    Bytes, ConnectorUrl, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin, OutboxUri, Settings,
-    Span, Store, TextPattern, VariableName,
+    Bytes, ClientId, ConnectorUrl, HeaderName, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin,
+    OutboxUri, Scope, Settings, Span, Store, TextPattern, VariableName,
 };
+use super::{OAuthGrant, Role};
 use crate::notification::{Level, Name};
+
+/// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
+/// writing, and no budget.
+const READS_PER_MINUTE_MAX: u32 = 100_000;
+
+/// Said where hooks are looked for and cannot stand.
+const HOOKS: &str = "hooks and lifecycle are the operator's: they stand in the manifest of an entry of `catalog` in \
+                     switchbell.yaml; remove them here";
 
 section! {
     /// The operator's file, `switchbell.yaml`.
@@ -23,12 +31,14 @@ section! {
         "poll" => poll: RawPoll, Optional;
         /// The only programs that a connector may start.
         "commands" => commands: Map<Name, RawCommand>, Optional;
+        /// Servers that workspaces use by name.
+        "catalog" => catalog: Map<Name, RawEntry>, Optional;
         /// Where plugins are, what they may reach and use.
         "plugins" => plugins: RawPlugins, Optional;
         /// Credentials, each with the one place it may be put.
         "secrets" => secrets: Map<Name, RawSecret>, Optional;
     }
-    not yet: ["public_url", "trusted_proxies", "retention", "catalog", "mail"]
+    not yet: ["public_url", "trusted_proxies", "retention", "mail"]
 }
 
 section! {
@@ -47,7 +57,7 @@ section! {
         /// How far back an outbox may replay.
         "max_age" => max_age: Span, Default("90d");
         /// Reads that the connectors of one workspace may make in a minute, all together.
-        "budget_per_minute" => budget: Whole<1, 100_000>, Default("60");
+        "budget_per_minute" => budget: Whole<1, READS_PER_MINUTE_MAX>, Default("60");
     }
     not yet: []
 }
@@ -63,6 +73,51 @@ section! {
         "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
     }
     not yet: []
+}
+
+section! {
+    /// A server that the operator publishes for workspaces.
+    struct RawEntry {
+        /// The endpoint of a server that speaks streamable HTTP.
+        "url" => url: ConnectorUrl, Optional;
+        /// The name of one of `commands`.
+        "command" => command: Name, Optional;
+        /// Whether the name in the `url` may resolve to a private address.
+        "private" => private: bool, Optional;
+        /// How to sign in to the `url`.
+        "auth" => auth: RawAuth, Optional;
+        /// The manifest.json of the server's bundle, which declares its outbox.
+        "manifest" => manifest: Text, Optional;
+        /// The outbox it declares, instead of a manifest.
+        "notifications" => notifications: RawEntryOutbox, Optional;
+        /// The workspaces that may use it; all when left out.
+        "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
+    }
+    not yet: []
+    elsewhere: {
+        "hooks": "an entry's hooks stand in its manifest: write `manifest: PATH`",
+        "lifecycle": "an entry's lifecycle stands in its manifest: write `manifest: PATH`",
+        "headers": "`headers` stands inside `auth`: write `auth: { headers: { NAME: { secret: NAME } } }`",
+        "resource": "`resource` stands inside `notifications`: write `notifications: { resource: URI }`",
+        "ceiling": "each workspace that uses the entry sets its own `ceiling`: move it there",
+        "poll": "each workspace that uses the entry sets its own `poll`: move it there",
+    }
+}
+
+section! {
+    /// The outbox of an entry.
+    struct RawEntryOutbox {
+        /// Its URI.
+        "resource" => resource: OutboxUri, Required;
+        /// What it holds, for people.
+        "description" => description: Text, Optional;
+    }
+    not yet: []
+    elsewhere: {
+        "manifest": "the `manifest` of an entry stands beside its `url` or `command`, instead of `notifications`",
+        "hooks": "an entry's hooks stand in its manifest: write `manifest: PATH` instead of `notifications`",
+        "lifecycle": "an entry's lifecycle stands in its manifest: write `manifest: PATH` instead of `notifications`",
+    }
 }
 
 section! {
@@ -154,6 +209,8 @@ section! {
         "command" => command: Name, Optional;
         /// The endpoint of a server that speaks streamable HTTP.
         "url" => url: ConnectorUrl, Optional;
+        /// The name of a server that the operator publishes.
+        "catalog" => catalog: Name, Optional;
         /// How to sign in to the `url`.
         "auth" => auth: RawAuth, Optional;
         /// The outbox it declares.
@@ -163,16 +220,44 @@ section! {
         /// How it is polled, where that differs from the operator's settings.
         "poll" => poll: RawOwnPoll, Optional;
     }
-    not yet: ["catalog", "headers"]
+    not yet: []
+    elsewhere: {
+        "hooks": HOOKS,
+        "lifecycle": HOOKS,
+        "headers": "`headers` stands inside `auth`: write `auth: { headers: { NAME: { secret: NAME } } }`",
+        "manifest": "`manifest` stands inside `notifications`: write `notifications: { manifest: PATH }`",
+        "resource": "`resource` stands inside `notifications`: write `notifications: { resource: URI }`",
+        "private": "a connector's `url` reaches public addresses only: the operator publishes other servers under \
+                    `catalog`, where `private: true` may stand",
+    }
 }
 
 section! {
     /// How to sign in to a connector.
     struct RawAuth {
         /// A secret that is sent as a bearer token.
-        "bearer" => bearer: RawSecretName, Required;
+        "bearer" => bearer: RawSecretName, Optional;
+        /// Tokens that Switchbell fetches and renews.
+        "oauth" => oauth: RawOAuth, Optional;
+        /// Headers with the secret that each holds.
+        "headers" => headers: Map<HeaderName, RawSecretName>, Optional;
     }
-    not yet: ["oauth", "headers"]
+    not yet: []
+}
+
+section! {
+    /// How tokens are had for a connector (RFC 6749).
+    struct RawOAuth {
+        /// `authorization_code` (a person signs in once) or `client_credentials` (the client's own id and secret).
+        "grant" => grant: OAuthGrant, Default("authorization_code");
+        /// The client's id at the authorization server.
+        "client_id" => client_id: ClientId, Optional;
+        /// The secret that goes with the id.
+        "client_secret" => client_secret: RawSecretName, Optional;
+        /// What access is asked for.
+        "scopes" => scopes: Vec<Placed<Scope>>, Optional;
+    }
+    not yet: []
 }
 
 section! {
@@ -188,11 +273,17 @@ section! {
     /// The outbox that a connector declares.
     struct RawOutbox {
         /// Its URI.
-        "resource" => resource: OutboxUri, Required;
+        "resource" => resource: OutboxUri, Optional;
+        /// The manifest.json of a bundle, which declares the outbox.
+        "manifest" => manifest: Text, Optional;
         /// What it holds, for people.
         "description" => description: Text, Optional;
     }
-    not yet: ["manifest", "push"]
+    not yet: ["push"]
+    elsewhere: {
+        "hooks": HOOKS,
+        "lifecycle": HOOKS,
+    }
 }
 
 section! {

@@ -13,6 +13,8 @@ pub(super) struct Section {
     pub keys: &'static [Key],
     /// Keys of the documented configuration that this version does not have.
     pub not_yet: &'static [&'static str],
+    /// Keys that people look for here, and what is said of each.
+    pub elsewhere: &'static [(&'static str, &'static str)],
 }
 
 /// One key of a section.
@@ -58,14 +60,18 @@ impl Section {
         if self.not_yet.contains(&key) {
             return Some(format!("`{key}` is not supported by this version: remove it"));
         }
+        if let Some((_, message)) = self.elsewhere.iter().find(|(name, _)| *name == key) {
+            return Some((*message).to_owned());
+        }
         let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
         Some(format!("unknown key {}{hint}", quote(key)))
     }
 
-    /// The key that a misspelt one stands for.
-    fn meant(&self, key: &str) -> Option<&'static str> {
+    /// Whether a key that does not belong here was perhaps meant for this one.
+    fn stands_for(&self, key: &str, name: &str) -> bool {
         let names: Vec<_> = self.keys.iter().map(|key| key.name).collect();
-        if names.contains(&key) { None } else { suggest::closest(key, &names) }
+        let is_elsewhere = self.elsewhere.iter().any(|(other, _)| *other == key);
+        is_elsewhere || !names.contains(&key) && suggest::closest(key, &names) == Some(name)
     }
 
     /// Reads one key of an opened section.
@@ -81,8 +87,8 @@ impl Section {
         let key = self.keys.iter().find(|key| key.name == name)?;
         match key.need {
             Need::Optional => None,
-            // A misspelt key is reported once, by its own name.
-            Need::Required if entries.iter().any(|entry| self.meant(&entry.key) == Some(name)) => None,
+            // A key that is misspelt, or that people put in its place, is reported once, by its own name.
+            Need::Required if entries.iter().any(|entry| self.stands_for(&entry.key, name)) => None,
             Need::Required => {
                 let about = key.about.trim().trim_end_matches('.');
                 let about: String =
@@ -101,17 +107,27 @@ impl Section {
 
 /// The keys that stand in a section.
 #[derive(Debug)]
-pub(super) struct Given(Vec<String>);
+pub(super) struct Given {
+    keys: Vec<String>,
+    is_clean: bool,
+}
 
 impl Given {
-    /// Of these entries.
-    pub(super) fn of(entries: &[Entry]) -> Self {
-        Self(entries.iter().map(|entry| entry.key.clone()).collect())
+    /// Of these entries of a section.
+    pub(super) fn of(entries: &[Entry], section: &Section) -> Self {
+        let is_known = |key: &str| section.keys.iter().any(|known| known.name == key);
+        let is_clean = entries.iter().all(|entry| is_known(&entry.key));
+        Self { keys: entries.iter().map(|entry| entry.key.clone()).collect(), is_clean }
+    }
+
+    /// Whether every key belongs there. One that does not may stand for one that is missing, and was reported.
+    pub(super) fn is_clean(&self) -> bool {
+        self.is_clean
     }
 
     /// Whether a key stands there, usable or not.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|given| given == key)
+        self.keys.iter().any(|given| given == key)
     }
 }
 
@@ -123,6 +139,7 @@ macro_rules! section {
             $( $(#[doc = $key_about:literal])+ $key:literal => $field:ident: $type:ty, $need:expr; )+
         }
         not yet: [$($later:literal),*]
+        $( elsewhere: { $( $other:literal: $message:expr, )+ } )?
     ) => {
         $(#[doc = $about])+
         #[derive(Debug)]
@@ -143,6 +160,7 @@ macro_rules! section {
                     need: $need,
                 } ),+],
                 not_yet: &[$($later),*],
+                elsewhere: &[$( $( ($other, $message) ),+ )?],
             };
         }
 
@@ -157,7 +175,7 @@ macro_rules! section {
                 let entries = section.open(node, report)?;
                 Some(Self {
                     $( $field: section.field($key, (node, entries), report), )+
-                    given: $crate::config::section::Given::of(entries),
+                    given: $crate::config::section::Given::of(entries, &section),
                 })
             }
         }

@@ -28,13 +28,16 @@ pub(super) struct Report {
     pub warnings: Vec<Problem>,
     /// How many more mistakes were found than are kept.
     pub omitted: usize,
+    /// Whether the file could not be read at all.
+    pub is_unread: bool,
 }
 
 impl Report {
     /// A report about a file with this text. `file` is the name a person would use.
     pub(super) fn new(file: PathBuf, text: String) -> Self {
         let lines = line_ranges(&text);
-        Self { file, text, lines, hidden: None, mistakes: Vec::new(), warnings: Vec::new(), omitted: 0 }
+        let (mistakes, warnings) = (Vec::new(), Vec::new());
+        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false }
     }
 
     /// The file's name.

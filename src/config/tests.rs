@@ -2,11 +2,13 @@
 //!
 //! A line `=== PATH` begins a file of the configuration, `=== PATH/` an empty folder, `=== env` the environment (one
 //! `NAME=value` on a line), and `=== expected` what is expected. `⟦9⟧` stands for the character with that hexadecimal
-//! number. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
+//! number, `¿` in the environment for a byte that is not Unicode. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
 //! `mail` and `slack`. With `UPDATE_EXPECT=1` in the environment, what is said now becomes what is expected.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -61,7 +63,7 @@ impl Case {
                 std::fs::write(path, content).unwrap();
             }
         }
-        let lookup = |name: &str| self.environment.get(name).cloned();
+        let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
         let said = match load(&folder.path().join("switchbell.yaml"), &lookup) {
             Ok(Loaded { config, warnings }) => warned(&warnings) + &summary(&config),
             Err(problems) => {
@@ -75,6 +77,12 @@ impl Case {
         let root = folder.path().display().to_string();
         said.replace(&format!("{root}/"), "").replace(&root, "ROOT")
     }
+}
+
+/// What a case writes, as the environment holds it; `¿` stands for a byte that no Unicode text has.
+fn environment_value(text: &str) -> OsString {
+    let parts: Vec<&[u8]> = text.split('¿').map(str::as_bytes).collect();
+    OsString::from_vec(parts.join(&0xff))
 }
 
 fn warned(warnings: &[Problem]) -> String {
@@ -107,7 +115,7 @@ fn summary(config: &Config) -> String {
     }
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
-        for Connector { name, transport, outbox, ceiling, poll } in workspace.connectors.values() {
+        for Connector { name, transport, outbox, not_polled, ceiling, poll } in workspace.connectors.values() {
             let transport = match transport {
                 Transport::Stdio { run, env, directory } => format!("{run:?} {env:?} in {}", directory.display()),
                 Transport::Http { url, auth, headers, private } => {
@@ -116,6 +124,9 @@ fn summary(config: &Config) -> String {
             };
             writeln!(out, "  connector {name}: {transport}").unwrap();
             writeln!(out, "    outbox {outbox:?} ceiling {ceiling} {poll:?}").unwrap();
+            if let Some(why) = not_polled {
+                writeln!(out, "    not polled: {why}").unwrap();
+            }
         }
         for route in &workspace.routes {
             writeln!(out, "  route {} of {} when {:?}", route.name, route.owner, route.when).unwrap();
@@ -256,23 +267,27 @@ fn a_workspace_full_of_patterns_is_still_judged() {
 
 #[test]
 fn a_mangled_file_is_judged_without_a_panic() {
-    let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/good-everything.txt")).unwrap());
     let mut random = fastrand::Rng::with_seed(11);
+    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in"] {
+        let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/{name}.txt")).unwrap());
+        for _ in 0..200 {
+            let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };
+            case.files.iter_mut().for_each(|(_, text)| mangle(text, &mut random));
+            assert!(!case.run().is_empty());
+        }
+    }
+}
+
+fn mangle(text: &mut String, random: &mut fastrand::Rng) {
     let pieces =
         ["*", "&a ", "- ", ": ", "\n", "\t", "{", "]", "\"", "'", "#", "| ", "${", "é", "? ", "!x ", "---\n", "0"];
-    for _ in 0..400 {
-        let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };
-        for (_, text) in case.files.iter_mut().filter(|(path, _)| path.ends_with(".yaml")) {
-            for _ in 0..random.usize(1..4) {
-                let ends: Vec<usize> = text.char_indices().map(|(index, _)| index).collect();
-                let at = ends[random.usize(..ends.len())];
-                if random.bool() {
-                    text.insert_str(at, pieces[random.usize(..pieces.len())]);
-                } else {
-                    text.remove(at);
-                }
-            }
+    for _ in 0..random.usize(1..4) {
+        let ends: Vec<usize> = text.char_indices().map(|(index, _)| index).collect();
+        let Some(&at) = random.choice(&ends) else { return };
+        if random.bool() {
+            text.insert_str(at, random.choice(pieces).unwrap());
+        } else {
+            text.remove(at);
         }
-        assert!(!case.run().is_empty());
     }
 }

@@ -1,6 +1,8 @@
 //! `${NAME}`, `${NAME:-default}`, `${NAME:?message}` and `$$` in the texts of the operator's file. They are filled in
 //! after parsing, so a value cannot add keys or lines.
 
+use std::ffi::OsString;
+
 use super::node::{At, Kind, Node};
 use super::scalar::{Scalar, quote};
 use super::source::Report;
@@ -11,7 +13,7 @@ const VALUE_BYTES_MAX: usize = 8 << 10;
 const ADDED_BYTES_MAX: usize = 1 << 20;
 
 /// Where values come from.
-pub(super) type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub(super) type Lookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
 /// Fills in the variables of a file.
 pub(super) fn expand(root: &mut Node, lookup: &Lookup<'_>, report: &mut Report) {
@@ -109,7 +111,8 @@ fn value(inside: &str, lookup: &Lookup<'_>) -> Result<String, String> {
             quote(&format!("${{{inside}}}"))
         ));
     }
-    let found = lookup(name);
+    let found = lookup(name).map(OsString::into_string).transpose();
+    let found = found.map_err(|_| format!("the environment variable {name} is not Unicode"))?;
     let is_set = found.as_ref().is_some_and(|value| !value.is_empty());
     let value = if rest.is_empty() {
         found.ok_or_else(|| {
@@ -142,14 +145,17 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     fn check(text: &str, result: Result<Option<&str>, &str>) {
         let lookup = |name: &str| match name {
-            "HOST" => Some("bell.example".to_owned()),
-            "EMPTY" => Some(String::new()),
-            "LINES" => Some("a\nb: c".to_owned()),
-            "DOLLAR" => Some("${HOST}".to_owned()),
+            "HOST" => Some("bell.example".into()),
+            "EMPTY" => Some("".into()),
+            "LINES" => Some("a\nb: c".into()),
+            "DOLLAR" => Some("${HOST}".into()),
+            "BYTES" => Some(OsString::from_vec(b"\xff".to_vec())),
             _ => None,
         };
         let found = expanded(text, &lookup);
@@ -180,5 +186,7 @@ mod tests {
         check("${1A}", Err("is no variable"));
         check("${HOST-x}", Err("write `${HOST}`"));
         check("${LINES}", Err("holds a line end"));
+        check("${BYTES}", Err("BYTES is not Unicode"));
+        check("${BYTES:-default}", Err("BYTES is not Unicode"));
     }
 }

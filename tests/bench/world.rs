@@ -47,7 +47,7 @@ impl World {
         write(&folder.path().join("switchbell.yaml"), &operator);
         write(&folder.path().join("workspaces/acme.yaml"), &workspace);
         let environment =
-            |name: &str| (name == "HOOK").then(|| format!("http://{sink}/services/T00000000/B00000000/x"));
+            |name: &str| (name == "HOOK").then(|| format!("http://{sink}/services/T00000000/B00000000/x").into());
         let loaded = config::load(&folder.path().join("switchbell.yaml"), &environment).expect("a configuration");
         Self { config: Arc::new(loaded.config), folder, sink }
     }

@@ -57,6 +57,26 @@ async fn a_workspace_file_that_leads_out_of_its_folder_is_not_read() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_read_is_no_verdict() {
+    let (sink, world) = quiet_world().await;
+    std::os::unix::fs::symlink(world.path("workspaces/gone"), world.path("workspaces/beta.yaml")).unwrap();
+    check(&world, &sink, &["check"], 2, &["beta.yaml: cannot be read", "1 mistake"]);
+    check(&world, &sink, &["check", "--json"], 2, &["cannot be read"]);
+    std::fs::remove_file(world.path("workspaces/beta.yaml")).unwrap();
+    std::fs::remove_file(world.path("switchbell.yaml")).unwrap();
+    check(&world, &sink, &["check"], 2, &["switchbell.yaml: cannot be read"]);
+}
+
+#[tokio::test]
+async fn an_outbox_whose_manifest_is_not_there_yet_is_warned_of_and_fails_nothing() {
+    let (sink, world) = quiet_world().await;
+    let connector =
+        World::stdio_connector().replace("resource: \"acme://notifications\"", "manifest: acme/manifest.json");
+    world.write("workspaces/acme.yaml", &workspace(&connector, "{}"));
+    check(&world, &sink, &["check"], 0, &["no outbox is polled: acme/manifest.json: it is not there", "1 warning"]);
+}
+
+#[tokio::test]
 async fn a_plugin_checks_the_settings_of_its_targets() {
     let (sink, world) = quiet_world().await;
     let text = workspace(&World::stdio_connector(), "{}").replace("with: { webhook:", "with: { webhok:");

@@ -16,6 +16,9 @@ use crate::support::{prepared, root};
 const OPERATOR: &str = "listen: 127.0.0.1:0\n";
 /// What stands for a workspace's file that is not shown.
 const WORKSPACE: &str = "members: { admin@example.com: admin }\n";
+/// What stands in a manifest that is not shown.
+const MANIFEST: &str = r#"{ "_meta": { "ai.nimblebrain/host": { "host_version": "1.3",
+    "notifications": { "resource": "shown://notifications" } } } }"#;
 /// What stands around a part of a route.
 const AROUND_A_ROUTE: &str = "members: { admin@example.com: admin }
 routes:
@@ -94,7 +97,7 @@ fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = &'t str> {
     text.split(key).skip(1).map(move |rest| rest.split(is_end).next().unwrap()).filter(|value| !value.is_empty())
 }
 
-/// The folder of a configuration, with the plugins that documents name and the files of its secrets.
+/// The folder of a configuration, with the plugins that documents name, the files of its secrets and its manifests.
 fn folder(operator: &str, workspace: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
@@ -105,6 +108,8 @@ fn folder(operator: &str, workspace: &str) -> TempDir {
     write("switchbell.yaml", operator);
     write("workspaces/acme.yaml", workspace);
     values(operator, "file: ").for_each(|name| write(name, "a-token-for-the-documents"));
+    values(operator, "manifest: ").for_each(|name| write(name, MANIFEST));
+    values(workspace, "manifest: ").for_each(|name| write(&format!("workspaces/{name}"), MANIFEST));
     fs::create_dir_all(folder.path().join("plugins")).unwrap();
     for (from, target) in [("dist/plugins/slack.wasm", "plugins"), ("dist/guests/smallest.wasm", "guests")] {
         let from = prepared(from, target);

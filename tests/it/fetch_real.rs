@@ -125,6 +125,7 @@ fn config(transport: Transport) -> Config {
         name: "registrar".parse().unwrap(),
         transport,
         outbox: Some("acme://notifications".to_owned()),
+        not_polled: None,
         ceiling: Level::Urgent,
         poll: POLL,
     };

@@ -1,25 +1,26 @@
 //! The connectors of a workspace.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
-use url::{Host, Url};
-
-use super::super::raw::{RawAuth, RawConnector, RawOutbox, RawOwnPoll};
+use super::super::node::At;
+use super::super::raw::{RawAuth, RawConnector, RawOwnPoll};
 use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::{ConnectorUrl, Span, show};
-use super::super::{Auth, Connector, Poll, Transport, suggest};
+use super::super::{Connector, Poll, Transport, suggest};
 use super::Server;
-use super::secret::{self, Use};
-use crate::address::is_public;
+use super::auth::{self, Context, FOR_URLS};
+use super::catalog::{self, Beside};
+use super::endpoint::unreachable;
+use super::outbox::{self, Declared};
+use super::secret::Who;
 use crate::notification::{HOST_SOURCE, Level, Name};
 
 /// Most connectors of a workspace: each is polled on its own, and every source of a route is compared with each.
 const CONNECTORS_MAX: usize = 100;
 
-/// Longest description of an outbox, in characters: it is a remark for people.
-const DESCRIPTION_CHARS_MAX: usize = 500;
+/// The ways in which a connector is reached.
+const WAYS: [&str; 3] = ["command", "url", "catalog"];
 
 /// What routes may rely on, even of a connector that cannot be used.
 #[derive(Debug)]
@@ -58,47 +59,64 @@ pub(super) fn check(
 
 fn connector(
     name: &Name,
-    raw: Placed<RawConnector>,
+    mut raw: Placed<RawConnector>,
     (workspace, server): (&Name, &Server),
     report: &mut Report,
 ) -> Option<Connector> {
-    let at = raw.at.clone();
-    let raw = raw.value;
-    let poll = raw.poll.map_or(Some(server.poll), |own| own_poll(own, &server.poll, report));
-    let transport = match (raw.command, raw.url) {
-        (Some(command), None) => {
-            if let Some(auth) = &raw.auth {
-                let message = "`auth` is for a `url`: a program gets its credentials from `commands.NAME.env` in \
-                               switchbell.yaml";
-                report.mistake(&auth.at, message);
-            }
-            stdio(&command, workspace, server, report)
-        }
-        (None, Some(url)) => http(&url, raw.auth, (workspace, server), report),
-        (Some(command), Some(_)) => {
-            report.mistake(&command.at, "both `command` and `url`: a connector has one of them");
-            None
-        }
-        (None, None) if !raw.given.has("command") && !raw.given.has("url") => {
-            report.mistake(
-                &at,
-                "a connector needs `command` (a program that the operator declares) or `url` (an endpoint)",
-            );
-            None
-        }
-        (None, None) => None,
-    };
-    let outbox = raw.notifications.and_then(|outbox| outbox_uri(outbox.value, report));
-    Some(Connector { name: name.clone(), transport: transport?, outbox, ceiling: raw.ceiling?.value, poll: poll? })
+    let poll = raw.value.poll.take().map_or(Some(server.poll), |own| own_poll(own, &server.poll, report));
+    let notifications = raw.value.notifications.take();
+    let ceiling = raw.value.ceiling.take();
+    let notifications_at = notifications.as_ref().map(|outbox| outbox.at.clone());
+    let own = notifications.map(|raw| outbox::check(raw, report)).unwrap_or_default();
+    let (transport, declared) = reached(raw, notifications_at, (workspace, server), report)?;
+    let Declared { outbox, not_polled } = declared.unwrap_or(own);
+    Some(Connector { name: name.clone(), transport, outbox, not_polled, ceiling: ceiling?.value, poll: poll? })
 }
 
-fn outbox_uri(raw: RawOutbox, report: &mut Report) -> Option<String> {
-    if let Some(description) = &raw.description
-        && description.0.chars().nth(DESCRIPTION_CHARS_MAX).is_some()
-    {
-        report.mistake(&description.at, format!("a description has at most {DESCRIPTION_CHARS_MAX} characters"));
+/// How the connector is reached, and the outbox that an entry of the catalog declares for it.
+fn reached(
+    raw: Placed<RawConnector>,
+    notifications: Option<At>,
+    (workspace, server): (&Name, &Server),
+    report: &mut Report,
+) -> Option<(Transport, Option<Declared>)> {
+    let Placed { at, value: raw } = raw;
+    if !is_reached_in_one_way(&raw, &at, report) {
+        return None;
     }
-    raw.resource.map(|resource| resource.value.0)
+    if let Some(entry) = raw.catalog {
+        let beside = Beside { auth: raw.auth, notifications };
+        return catalog::used(&entry, beside, (workspace, server), report);
+    }
+    let transport = if let Some(command) = raw.command {
+        if let Some(auth) = &raw.auth {
+            report.mistake(&auth.at, FOR_URLS);
+        }
+        stdio(&command, workspace, server, report)
+    } else {
+        http(&raw.url?, raw.auth, (workspace, server), report)
+    };
+    Some((transport?, None))
+}
+
+/// Whether a connector says in exactly one way how it is reached; reported otherwise.
+fn is_reached_in_one_way(raw: &RawConnector, at: &At, report: &mut Report) -> bool {
+    let given: Vec<&str> = WAYS.into_iter().filter(|way| raw.given.has(way)).collect();
+    let at = [&raw.command, &raw.catalog].into_iter().flatten().map(|way| &way.at).next().unwrap_or(at);
+    match given.as_slice() {
+        [_] => return true,
+        [] => report.mistake(
+            at,
+            "a connector needs `command` (a program that the operator declares), `url` (an endpoint) or `catalog` (an \
+             entry that the operator publishes)",
+        ),
+        [one, other] => {
+            let message = format!("both `{one}` and `{other}`: a connector has one of them");
+            report.mistake(at, message);
+        }
+        _ => report.mistake(at, "`command`, `url` and `catalog`: a connector has one of them"),
+    }
+    false
 }
 
 fn stdio(command: &Placed<Name>, workspace: &Name, server: &Server, report: &mut Report) -> Option<Transport> {
@@ -118,73 +136,22 @@ fn stdio(command: &Placed<Name>, workspace: &Name, server: &Server, report: &mut
         report.mistake(&command.at, message);
         return None;
     }
-    Some(Transport::Stdio { run: known.run.clone(), env: known.env.clone(), directory: known.directory.clone() })
+    Some(known.transport())
 }
 
 fn http(
     url: &Placed<ConnectorUrl>,
-    auth: Option<Placed<RawAuth>>,
+    raw: Option<Placed<RawAuth>>,
     (workspace, server): (&Name, &Server),
     report: &mut Report,
 ) -> Option<Transport> {
-    let is_local = is_loopback(&url.0);
     if let Some(message) = unreachable(&url.0, server.listen.ip().is_loopback()) {
         report.mistake(&url.at, message);
     }
-    let name = auth.and_then(|auth| auth.value.bearer).and_then(|bearer| bearer.value.secret);
-    let Some(name) = name else {
-        return Some(Transport::Http {
-            url: url.0.clone(),
-            auth: Auth::None,
-            headers: BTreeMap::new(),
-            private: false,
-        });
-    };
-    let (secret, rule) = secret::granted(&server.secrets, &name.0, &name.at, (workspace, Use::Connector), report)?;
-    let host = secret::host_of(&url.0);
-    if !rule.hosts.is_empty() && !rule.hosts.iter().any(|pattern| pattern.covers(&host)) {
-        report.mistake(
-            &name.at,
-            format!("the secret {secret} may not be sent to {host}: the operator decides by its `hosts`"),
-        );
-    }
-    if url.0.scheme() == "http" && !is_local {
-        report.warning(&url.at, format!("the secret {secret} travels unencrypted: use https"));
-    }
-    let auth = Auth::Bearer(secret.clone());
-    Some(Transport::Http { url: url.0.clone(), auth, headers: BTreeMap::new(), private: false })
-}
-
-fn literal(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(address) => Some(address.into()),
-        Host::Ipv6(address) => Some(address.to_canonical()),
-        Host::Domain(_) => None,
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    literal(url).is_some_and(|address| address.is_loopback())
-}
-
-/// Why a connector may not be reached at this URL, as far as that can be told from its text.
-fn unreachable(url: &Url, listens_on_loopback: bool) -> Option<&'static str> {
-    if let Some(Host::Domain(name)) = url.host()
-        && (name == "localhost" || name.ends_with(".localhost"))
-    {
-        return Some(
-            "a connector's URL reaches public addresses only: for a server on this machine write the literal 127.0.0.1, which is allowed while `listen` is a loopback address",
-        );
-    }
-    let address = literal(url)?;
-    match (address.is_loopback(), listens_on_loopback) {
-        (true, true) => None,
-        (true, false) => Some(
-            "a loopback address may be reached only while `listen` is one too; a connector's URL reaches public addresses only",
-        ),
-        (false, _) if is_public(address) => None,
-        (false, _) => Some("this address is not public; a connector's URL reaches public addresses only"),
-    }
+    let who = Who::Workspace(workspace);
+    let context = Context { url: &url.0, url_at: &url.at, secrets: &server.secrets, who };
+    let sign_in = auth::check(raw, context, report)?;
+    Some(Transport::Http { url: url.0.clone(), auth: sign_in.auth, headers: sign_in.headers, private: false })
 }
 
 /// The operator's settings with the connector's own over them.

@@ -1,6 +1,10 @@
 //! The rules that need more than one value.
 
+mod auth;
+mod catalog;
 mod connector;
+mod endpoint;
+mod outbox;
 mod plugins;
 mod reach;
 mod route;

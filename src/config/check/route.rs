@@ -13,7 +13,7 @@ use super::super::source::Report;
 use super::super::values::{NamePattern, TextPattern};
 use super::super::{Role, Route, Target, suggest};
 use super::Server;
-use super::secret::{self, Use};
+use super::secret::{self, Use, Who};
 use crate::notification::Name;
 use crate::route::Matcher;
 
@@ -121,7 +121,7 @@ fn target(raw: &Placed<RawTarget>, context: &Context<'_>, report: &mut Report) -
     }
     let settings = raw.with.as_ref();
     for (name, at) in settings.map_or(&[][..], |settings| &settings.secrets) {
-        secret::granted(&context.server.secrets, name, at, (context.workspace, Use::Settings), report);
+        secret::granted(&context.server.secrets, name, at, (Who::Workspace(context.workspace), Use::Settings), report);
     }
     let plugin = raw.plugin.as_ref()?.value.clone();
     let empty = Value::Object(serde_json::Map::new());

@@ -8,9 +8,8 @@ use url::Url;
 use super::super::load::{Folder, read_bytes};
 use super::super::node::At;
 use super::super::raw::RawSecret;
-use super::super::read::{Map, Named, NonEmpty, Placed};
+use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
-use super::super::values::Host;
 use super::super::variables::Lookup;
 use super::super::{HostPattern, Secret, SecretPlace, suggest};
 use super::server::{mentioned, path_of};
@@ -80,7 +79,11 @@ fn rule(
     let raw = raw.value;
     let is_weak = raw.weak.is_some_and(|weak| weak.value);
     let place = raw.place.map(|place| place.value.0);
-    let hosts = checked_hosts(&at, raw.hosts, raw.given.has("hosts"), place.as_ref(), report);
+    if !raw.given.has("hosts") {
+        hosts_are_missing(&at, place.as_ref(), raw.given.has("workspaces"), report);
+    }
+    let hosts = raw.hosts.map_or_else(Vec::new, |list| list.value.0);
+    let hosts: Vec<HostPattern> = hosts.into_iter().map(|host| host.value.0).collect();
     let source = match (raw.env, raw.file) {
         (Some(env), None) => Some((env.at, from_environment(&env.value.0, lookup))),
         (None, Some(file)) => {
@@ -109,30 +112,25 @@ fn rule(
     Rule { place, hosts, workspaces: (!is_broken).then_some(workspaces), value: Value(value) }
 }
 
-fn checked_hosts(
-    at: &At,
-    raw: Option<Placed<NonEmpty<Host>>>,
-    is_given: bool,
-    place: Option<&SecretPlace>,
-    report: &mut Report,
-) -> Vec<HostPattern> {
-    match (is_given, place) {
-        (false, Some(SecretPlace::Header { .. })) => {
+/// Says what follows for a secret without `hosts`. One that no workspace may use goes only where the operator sends it.
+fn hosts_are_missing(at: &At, place: Option<&SecretPlace>, is_granted: bool, report: &mut Report) {
+    match place {
+        Some(SecretPlace::Header { .. }) => {
             report.mistake(at, "`hosts` is missing: a secret in a header needs the hosts it may be sent to, as in `hosts: [api.example.com]`");
         }
-        (false, Some(SecretPlace::Connector)) => {
+        Some(SecretPlace::Connector) if is_granted => {
             report.warning(at, "without `hosts`, a workspace that may use this secret can have it sent to any server: add `hosts: [HOST]`");
         }
         _ => {}
     }
-    raw.map_or_else(Vec::new, |list| list.value.0).into_iter().map(|host| host.value.0).collect()
 }
 
 fn from_environment(name: &str, lookup: &Lookup<'_>) -> Result<String, String> {
     // People write the value itself where its variable belongs; such a text is not repeated.
     let looks_like_a_name = name.contains('_') && !name.contains(|c: char| c.is_ascii_lowercase());
     let shown = if looks_like_a_name { format!("{name} ") } else { String::new() };
-    lookup(name).ok_or_else(|| format!("the environment variable {shown}named here is not set"))
+    let value = lookup(name).ok_or_else(|| format!("the environment variable {shown}named here is not set"))?;
+    value.into_string().map_err(|_| format!("the environment variable {shown}named here is not Unicode"))
 }
 
 fn from_file(path: &Path) -> Result<String, String> {
@@ -178,6 +176,15 @@ fn fitting(value: String, is_weak: bool, place: Option<&SecretPlace>, hosts: &[H
 
 fn check_url(value: &str, hosts: &[HostPattern]) -> Result<(), String> {
     let url = Url::parse(value).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    if let Some(url) = &url
+        && (!url.username().is_empty() || url.password().is_some())
+    {
+        return Err(
+            "the value is a URL with a user or a password, which no request carries: take a URL without, or put \
+                    the credential in a header (`in: header:NAME`)"
+                .to_owned(),
+        );
+    }
     let is_clean = !value.contains(|c: char| c.is_whitespace() || c.is_control());
     let Some(url) = url.filter(|_| is_clean) else {
         return Err("the value is no http or https URL, which `in: url` needs".to_owned());
@@ -194,7 +201,16 @@ pub(super) fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned()
 }
 
-/// How a workspace uses a secret.
+/// Who uses a secret.
+#[derive(Clone, Copy)]
+pub(super) enum Who<'a> {
+    /// A workspace, which needs to be granted it.
+    Workspace(&'a Name),
+    /// The operator, in `catalog`: what workspaces may use by an entry is the entry's to say.
+    Operator,
+}
+
+/// How a secret is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// In the settings of a target.
@@ -203,24 +219,38 @@ pub(super) enum Use {
     Connector,
 }
 
-/// The secret with this name, if the workspace may use it so; reported otherwise. A name that is unknown is not
+/// The secret with this name, if it may be used so; reported otherwise. A name that is unknown is not
 /// repeated, since people write the secret itself where its name belongs.
 pub(super) fn granted<'a>(
     rules: &'a BTreeMap<Name, Rule>,
     name: &str,
     at: &At,
-    (workspace, way): (&Name, Use),
+    (who, way): (Who<'_>, Use),
     report: &mut Report,
 ) -> Option<(&'a Name, &'a Rule)> {
-    let allowed = |rule: &Rule| rule.workspaces.as_ref().is_none_or(|names| names.contains(workspace));
+    let allowed = |rule: &Rule| match (who, &rule.workspaces) {
+        (Who::Workspace(workspace), Some(names)) => names.contains(workspace),
+        (Who::Workspace(_), None) | (Who::Operator, _) => true,
+    };
     let Some((name, rule)) = rules.get_key_value(name) else {
         let fits = |rule: &Rule| (rule.place == Some(SecretPlace::Connector)) == (way == Use::Connector);
         let usable = rules.iter().filter(|(_, rule)| allowed(rule) && fits(rule)).map(|(name, _)| name.as_str());
-        let hint = suggest::hint(name, usable, &format!("{workspace} may use"));
-        report.mistake(at, format!("the operator declares no secret of this name{hint}"));
+        let message = match who {
+            Who::Workspace(workspace) => {
+                let hint = suggest::hint(name, usable, &format!("{workspace} may use"));
+                format!("the operator declares no secret of this name{hint}")
+            }
+            Who::Operator => {
+                let hint = suggest::hint(name, usable, "for connectors");
+                format!("there is no secret of this name under `secrets`{hint}")
+            }
+        };
+        report.mistake(at, message);
         return None;
     };
-    if !allowed(rule) {
+    if let Who::Workspace(workspace) = who
+        && !allowed(rule)
+    {
         let message = format!(
             "the secret {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \
              `secrets.{name}` in switchbell.yaml"

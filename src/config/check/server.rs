@@ -11,7 +11,8 @@ use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
 use super::super::variables::Lookup;
-use super::super::{Plugins, Poll, suggest};
+use super::super::{Plugins, Poll, Transport, suggest};
+use super::catalog::{self, Entry};
 use super::plugins;
 use super::secret::{self, Rule};
 use crate::notification::Name;
@@ -36,6 +37,7 @@ pub(in crate::config) struct Server {
     pub poll: Poll,
     pub reads_per_minute_max: u32,
     pub commands: BTreeMap<Name, Command>,
+    pub catalog: BTreeMap<Name, Entry>,
     pub plugins: Plugins,
     /// The plugins' folder as written, and the names of the plugins in it; none when it cannot be read.
     pub plugins_there: Option<(String, BTreeSet<Name>)>,
@@ -59,6 +61,10 @@ pub(in crate::config) struct Command {
 pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup<'_>, report: &mut Report) -> Server {
     let mut mentions = Vec::new();
     let (plugins, plugins_there) = plugins::check(raw.plugins, folder, &mut mentions, report);
+    let commands = commands(raw.commands, folder, &mut mentions, report);
+    let secrets = secret::check(raw.secrets, folder, lookup, &mut mentions, report);
+    let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
+    let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);
     Server {
         listen: raw.listen.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |listen| listen.0),
         store: raw.store.map(|store| folder.absolute.join(&store.0)).unwrap_or_default(),
@@ -72,10 +78,11 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
             .and_then(|poll| poll.budget.as_ref())
             .map_or(READS_PER_MINUTE_DEFAULT, |most| most.0),
         poll: raw.poll.map_or_else(Poll::default, |raw| poll(raw, report)),
-        commands: commands(raw.commands, folder, &mut mentions, report),
+        commands,
+        catalog,
         plugins,
         plugins_there,
-        secrets: secret::check(raw.secrets, folder, lookup, &mut mentions, report),
+        secrets,
         mentions,
     }
 }
@@ -154,6 +161,11 @@ impl Command {
     /// Whether a workspace may use it.
     pub(super) fn is_granted_to(&self, workspace: &Name) -> bool {
         self.workspaces.as_ref().is_none_or(|names| names.contains(workspace))
+    }
+
+    /// How it is reached.
+    pub(super) fn transport(&self) -> Transport {
+        Transport::Stdio { run: self.run.clone(), env: self.env.clone(), directory: self.directory.clone() }
     }
 
     fn unusable(folder: &Folder) -> Self {

@@ -4,12 +4,14 @@ mod address;
 mod grant;
 mod outbox;
 mod settings;
+mod sign_in;
 mod time;
 mod words;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use grant::{HttpEntry, Origin};
-pub(super) use outbox::OutboxUri;
+pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_mistake};
 pub(super) use settings::Settings;
+pub(super) use sign_in::{ClientId, HeaderName, Scope};
 pub(super) use time::{Bytes, Span, show};
 pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};

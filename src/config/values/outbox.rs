@@ -16,13 +16,18 @@ impl FromText for OutboxUri {
     const WANTED: &'static str = "the URI of an outbox such as `acme://notifications`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        // A query, or a name before the host, may be a credential.
-        let about = if text.contains(['?', '@']) { String::new() } else { format!("{quoted}: ") };
-        objection(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about + &why))
+        mistake(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about(text, quoted) + &why))
     }
 }
 
-fn objection(text: &str) -> Option<String> {
+/// The beginning of a message about a URI: the text, unless it may hold a credential, as a query may, or a name before the
+/// host.
+pub(in crate::config) fn about(text: &str, quoted: &str) -> String {
+    if text.contains(['?', '@']) { String::new() } else { format!("{quoted}: ") }
+}
+
+/// Why a text declares no outbox; none when it does.
+pub(in crate::config) fn mistake(text: &str) -> Option<String> {
     if text.chars().nth(URI_CHARS_MAX).is_some() {
         return Some(format!("the URI of an outbox has at most {URI_CHARS_MAX} characters"));
     }
@@ -60,7 +65,7 @@ mod tests {
     #[test]
     fn an_outbox_has_a_scheme_of_its_own_and_nothing_behind_the_path() {
         for uri in ["acme://notifications", "acme:notifications", "urn:x:y", "https://a.example/n", "a+b.c-d:x", "a:"] {
-            assert_eq!(objection(uri), None, "{uri}");
+            assert_eq!(mistake(uri), None, "{uri}");
         }
         for uri in [
             "",
@@ -77,9 +82,9 @@ mod tests {
             "acme://a\u{a0}b",
             "äcme:x",
         ] {
-            assert!(objection(uri).is_some(), "{uri}");
+            assert!(mistake(uri).is_some(), "{uri}");
         }
-        assert_eq!(objection(&format!("a:{}", "x".repeat(510))), None);
-        assert!(objection(&format!("a:{}", "x".repeat(511))).is_some());
+        assert_eq!(mistake(&format!("a:{}", "x".repeat(510))), None);
+        assert!(mistake(&format!("a:{}", "x".repeat(511))).is_some());
     }
 }

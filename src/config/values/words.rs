@@ -160,12 +160,16 @@ impl FromText for HeaderOrPlace {
     }
 }
 
+/// Whether a text is a token, as the names of headers are (RFC 9110 §5.6.2).
+pub(super) fn is_token(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits)
+}
+
 fn header_place(text: &str) -> Result<SecretPlace, String> {
     let (name, prefix) = text.split_once(':').map_or((text, None), |(name, prefix)| (name, Some(prefix)));
     let name = name.to_ascii_lowercase();
-    // A token (RFC 9110 §5.6.2).
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_token) {
+    if !is_token(&name) {
         return Err("a header's name is missing or holds a character it may not: write `header:NAME`, as in \
                     \"header:Authorization:Bearer\""
             .to_owned());

@@ -81,6 +81,7 @@ fn outbox_at(url: &str, times: Times) -> McpOutbox {
             private: false,
         },
         outbox: Some("acme://n".to_owned()),
+        not_polled: None,
         ceiling: Level::Info,
         poll: Poll::default(),
     };
@@ -322,6 +323,7 @@ async fn a_secret_that_is_not_there_is_named() {
             private: false,
         },
         outbox: None,
+        not_polled: None,
         ceiling: Level::Info,
         poll: Poll::default(),
     };

@@ -35,6 +35,7 @@ fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
             directory: std::env::temp_dir(),
         },
         outbox: Some("acme://n".to_owned()),
+        not_polled: None,
         ceiling: Level::Info,
         poll: Poll::default(),
     };

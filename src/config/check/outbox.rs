@@ -1,0 +1,107 @@
+//! Which outbox a connector declares: in the file itself, or by the manifest of a bundle.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::super::load::Folder;
+use super::super::manifest::{self, Manifest};
+use super::super::raw::RawOutbox;
+use super::super::read::{Placed, Text};
+use super::super::source::Report;
+use super::server::path_of;
+
+/// Longest description of an outbox, in characters: it is a remark for people.
+const DESCRIPTION_CHARS_MAX: usize = 500;
+
+/// What was declared.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Declared {
+    /// The outbox to poll.
+    pub outbox: Option<String>,
+    /// Why there is none although one was asked for.
+    pub not_polled: Option<String>,
+}
+
+impl Declared {
+    /// The outbox of this URI.
+    pub(super) fn inline(uri: Option<String>) -> Self {
+        Self { outbox: uri, not_polled: None }
+    }
+}
+
+/// Checks `notifications` of a workspace's connector.
+pub(super) fn check(raw: Placed<RawOutbox>, report: &mut Report) -> Declared {
+    let Placed { at, value: raw } = raw;
+    check_description(raw.description.as_ref(), report);
+    match (raw.resource, raw.manifest) {
+        (Some(_), Some(manifest)) => {
+            report.mistake(&manifest.at, "both `resource` and `manifest`: keep the one that declares the outbox");
+            Declared::default()
+        }
+        (resource, None) => {
+            let is_missing = !raw.given.has("resource") && !raw.given.has("manifest") && raw.given.is_clean();
+            if is_missing {
+                let message = "an outbox needs `resource` (its URI) or `manifest` (the manifest.json of a bundle)";
+                report.mistake(&at, message);
+            }
+            Declared::inline(resource.map(|uri| uri.value.0))
+        }
+        (None, Some(path)) => of_workspace_manifest(&path, report),
+    }
+}
+
+/// Reports a description that is too long.
+pub(super) fn check_description(description: Option<&Placed<Text>>, report: &mut Report) {
+    if let Some(description) = description
+        && description.0.chars().nth(DESCRIPTION_CHARS_MAX).is_some()
+    {
+        report.mistake(&description.at, format!("a description has at most {DESCRIPTION_CHARS_MAX} characters"));
+    }
+}
+
+/// A manifest in the folder of the workspace's file or below: its admin must not have other files read.
+fn of_workspace_manifest(path: &Placed<Text>, report: &mut Report) -> Declared {
+    let Some(relative) = path_below(path, report) else { return Declared::default() };
+    let folder = Folder::of(report.file()).absolute;
+    let found = manifest::read(&folder.join(relative), Some(&folder));
+    if !found.without_effect.is_empty() {
+        let message = format!(
+            "{}: its {} have no effect: only the manifest of an entry of `catalog` in switchbell.yaml may hold such",
+            shown(path),
+            found.without_effect.join(" and ")
+        );
+        report.warning(&path.at, message);
+    }
+    declared(found, path, report)
+}
+
+/// A manifest that the operator names.
+pub(super) fn of_operator_manifest(path: &Placed<Text>, folder: &Folder, report: &mut Report) -> Declared {
+    let Some(file) = path_of(&path.at, &path.0, report) else { return Declared::default() };
+    declared(manifest::read(&folder.absolute.join(file), None), path, report)
+}
+
+fn declared(found: Manifest, path: &Placed<Text>, report: &mut Report) -> Declared {
+    match found.outbox {
+        Ok(uri) => Declared::inline(Some(uri)),
+        Err(why) => {
+            let why = format!("{}: {why}", shown(path));
+            report.warning(&path.at, format!("no outbox is polled: {why}"));
+            Declared { outbox: None, not_polled: Some(why) }
+        }
+    }
+}
+
+fn shown(path: &Placed<Text>) -> String {
+    super::super::scalar::harmless(&path.0).into_owned()
+}
+
+fn path_below(path: &Placed<Text>, report: &mut Report) -> Option<PathBuf> {
+    let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.0.starts_with('~') || !Path::new(&path.0).components().all(is_below) {
+        let message = "a manifest stands in the folder of this file or below: write a path such as \
+                       `registrar/manifest.json`, without `..` and without `/` or `~` in front";
+        report.mistake(&path.at, message);
+        return None;
+    }
+    path_of(&path.at, &path.0, report)
+}
