@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
-use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::mcp::oauth::Credentials;
+use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
@@ -152,10 +153,11 @@ impl App {
 fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
     let mut pollers = Vec::new();
     let mut seats = Vec::new();
+    let clients = Clients::new();
     for workspace in config.workspaces.values() {
         let budget = Arc::new(Budget::new(config.reads_per_minute_max, shared.clock.clone()));
         for connector in workspace.connectors.values() {
-            let poller = poller(shared, workspace, connector, &budget);
+            let poller = poller(shared, workspace, connector, &budget, &clients);
             let polled = match &poller {
                 Ok(poller) => Ok(poller.handle()),
                 Err(reason) => Err(reason.clone()),
@@ -173,13 +175,20 @@ fn poller(
     workspace: &Workspace,
     connector: &Connector,
     budget: &Arc<Budget>,
+    clients: &Clients,
 ) -> Result<Poller, Option<String>> {
     if connector.outbox.is_none() {
         return Err(None);
     }
     let (name, source) = (&workspace.name, &connector.name);
-    let outbox = McpOutbox::new(name, connector, &shared.config.secrets, Times::default(), shared.clock.clone());
-    match outbox {
+    let common = Common {
+        secrets: &shared.config.secrets,
+        times: Times::default(),
+        clock: shared.clock.clone(),
+        clients: clients.clone(),
+        credentials: &Credentials::folder_of(&shared.config.store),
+    };
+    match McpOutbox::new(name, connector, &common) {
         Ok(outbox) => Poller::new(shared.clone(), name, source, Box::new(outbox), Arc::clone(budget)).ok_or(None),
         Err(error) => {
             tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
@@ -213,7 +222,7 @@ pub async fn poll_once(
     let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
     let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
     let shared = shared(config, &inbox, &clock, &nobody);
-    let poller = poller(&shared, workspace, connector, &budget)
+    let poller = poller(&shared, workspace, connector, &budget, &Clients::new())
         .map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;
     Ok(poller.once(stop).await)
 }

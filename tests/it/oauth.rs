@@ -9,12 +9,14 @@ use switchbell::clock::Clock;
 use switchbell::config::{Auth, Connector, HostPattern, OAuth, OAuthGrant, Poll, Secret, SecretPlace, Transport};
 use switchbell::fetch::mcp::oauth::login::{Granted, Login, LoginError};
 use switchbell::fetch::mcp::oauth::{Account, Credentials, Tokens};
-use switchbell::fetch::outbox::ReadError;
+use switchbell::fetch::mcp::{Clients, Common, McpOutbox, Times};
+use switchbell::fetch::outbox::{Outbox, ReadError};
 use switchbell::notification::{Level, Name};
 use tempfile::TempDir;
 
 use crate::support::{Authorization, refuse, sign_in};
 
+const RESOURCE: &str = "acme://notifications";
 const BACK: &str = "http://127.0.0.1:7429/callback";
 /// What the servers' tokens last.
 const LIFE: Duration = Duration::from_secs(3600);
@@ -36,6 +38,7 @@ impl Stage {
             name: "registrar".parse().unwrap(),
             transport: Transport::Http { url, auth: Auth::OAuth(oauth), headers: BTreeMap::new(), private: false },
             outbox: Some("acme://notifications".to_owned()),
+            not_polled: None,
             ceiling: Level::Info,
             poll: Poll::default(),
         };
@@ -56,10 +59,23 @@ impl Stage {
     }
 
     fn account(&self) -> Account {
-        let folder = Credentials::folder_of(&self.store.path().join("switchbell.db"));
-        let workspace = "acme".parse().unwrap();
-        let account = Account::of(&workspace, &self.connector, &self.secrets, &folder, self.clock.clone());
+        let account = self.with(|workspace, common| Account::of(workspace, &self.connector, common));
         account.unwrap().unwrap()
+    }
+
+    fn outbox(&self) -> McpOutbox {
+        self.with(|workspace, common| McpOutbox::new(workspace, &self.connector, common)).unwrap()
+    }
+
+    fn with<T>(&self, make: impl FnOnce(&Name, &Common<'_>) -> T) -> T {
+        let common = Common {
+            secrets: &self.secrets,
+            times: Times::default(),
+            clock: self.clock.clone(),
+            clients: Clients::new(),
+            credentials: &Credentials::folder_of(&self.store.path().join("switchbell.db")),
+        };
+        make(&"acme".parse().unwrap(), &common)
     }
 
     fn tokens(&self) -> Tokens {
@@ -210,7 +226,7 @@ async fn an_authorization_server_that_is_down_is_a_failed_read() {
     assert_eq!(tokens.token().await, Ok(first), "the old token is good for half a minute more");
     stage.clock.advance(Duration::from_secs(30));
     match tokens.token().await {
-        Err(ReadError::NotConnected(why)) => assert!(why.contains("cannot be reached for signing in"), "{why}"),
+        Err(ReadError::NoToken(why)) => assert!(why.contains("cannot be reached for signing in"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(fs::read(stage.path()).unwrap(), before);
@@ -234,7 +250,6 @@ async fn client_credentials_are_fetched_kept_and_renewed() {
     assert_eq!(stage.servers.status_with(&third).await, 200);
     assert_eq!(stage.servers.given("client_credentials").await, 3);
     assert!(!stage.path().exists(), "they stay in memory");
-    assert!(matches!(tokens.refused_again(), ReadError::Http { status: 401, .. }));
 }
 
 #[tokio::test]
@@ -243,7 +258,7 @@ async fn a_client_secret_goes_where_the_operator_lets_it_and_is_never_told() {
     let secret = stage.secrets.values_mut().next().unwrap();
     secret.hosts = vec![HostPattern::Exact("login.example.com".to_owned())];
     match stage.tokens().token().await {
-        Err(ReadError::NotConnected(why)) => assert!(why.contains("may not be sent to 127.0.0.1"), "{why}"),
+        Err(ReadError::NoToken(why)) => assert!(why.contains("may not be sent to 127.0.0.1"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(stage.servers.grants().await, []);
@@ -315,4 +330,52 @@ async fn only_the_answer_to_this_sign_in_is_taken_and_a_refusal_is_one() {
     let login = Login::begin(stage.account(), BACK).await.unwrap();
     let forged = sign_in(login.address(), BACK).await.replace("code=", "code=x");
     assert!(matches!(login.finish(&forged).await, Err(LoginError::Refused(_))));
+}
+
+#[tokio::test]
+async fn a_running_outbox_is_read_with_the_token_and_heals_by_a_login() {
+    let stage = Stage::for_a_person().await;
+    let mut outbox = stage.outbox();
+    assert_reauthorize(outbox.read(RESOURCE).await, "nobody has signed in yet");
+    stage.log_in().await;
+    assert!(outbox.read(RESOURCE).await.unwrap().contains("\"events\":[]"));
+
+    // A token that ends before its time costs one request more.
+    stage.revoke("access_token").await;
+    assert!(outbox.read(RESOURCE).await.is_ok());
+    assert_eq!(stage.servers.given("refresh_token").await, 1);
+
+    stage.revoke("refresh_token").await;
+    let why = format!("{} has ended the sign-in", stage.servers.issuer);
+    assert_reauthorize(outbox.read(RESOURCE).await, &why);
+    stage.log_in().await;
+    assert!(outbox.read(RESOURCE).await.is_ok());
+    outbox.close().await;
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_do_is_told_apart_from_none() {
+    let mut stage = Stage::for_a_robot().await;
+    let mut outbox = stage.outbox();
+    assert!(outbox.read(RESOURCE).await.is_ok());
+    stage.servers.turn("down").await;
+    stage.clock.advance(LIFE);
+    match outbox.read(RESOURCE).await {
+        Err(ReadError::NoToken(why)) => assert!(why.contains("cannot be reached for signing in"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    stage.servers.turn("up").await;
+    assert!(outbox.read(RESOURCE).await.is_ok());
+    outbox.close().await;
+
+    // Tokens are had, but the MCP server takes none.
+    stage.servers.turn("deaf").await;
+    let mut outbox = stage.outbox();
+    assert_eq!(outbox.read(RESOURCE).await, Err(ReadError::Http { status: 401, retry_after: None }));
+    stage.auth().grant = OAuthGrant::AuthorizationCode;
+    (stage.auth().client_id, stage.auth().client_secret) = (None, None);
+    stage.log_in().await;
+    let mut outbox = stage.outbox();
+    assert_reauthorize(outbox.read(RESOURCE).await, "the server refuses the token of this sign-in");
+    assert_eq!(stage.servers.given("refresh_token").await, 1, "it was renewed once before");
 }

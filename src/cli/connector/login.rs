@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::fetch::mcp::oauth::login::{Granted, Login, LoginError};
 use crate::fetch::mcp::oauth::{Account, Credentials};
+use crate::fetch::mcp::{Clients, Common, Times};
 use crate::notification::Name;
 
 /// How long a person may take.
@@ -83,8 +84,14 @@ fn account(config: &Config, arguments: &LoginArguments) -> Result<Account, ExitC
         let (asked, there) = (arguments.name.as_str(), there.join(", "));
         fail(format_args!("workspace {name} has no connector {asked:?} (there are: {there})"))
     })?;
-    let folder = Credentials::folder_of(&config.store);
-    let account = Account::of(&name, connector, &config.secrets, &folder, Clock::system()).map_err(fail)?;
+    let common = Common {
+        secrets: &config.secrets,
+        times: Times::default(),
+        clock: Clock::system(),
+        clients: Clients::new(),
+        credentials: &Credentials::folder_of(&config.store),
+    };
+    let account = Account::of(&name, connector, &common).map_err(fail)?;
     account.ok_or_else(|| {
         let asked = &arguments.name;
         fail(format_args!("connector {asked} does not sign in by OAuth: write `auth: {{ oauth: … }}` for it first"))

@@ -16,28 +16,28 @@ use super::*;
 use crate::config::{Auth, Poll, SecretPlace};
 use crate::notification::Level;
 
-const TOKEN: &str = "s3cret-token";
+pub(super) const TOKEN: &str = "s3cret-token";
 
 /// A request as the server got it.
 #[derive(Clone, Debug)]
-struct Got {
-    method: Method,
-    headers: HeaderMap,
-    message: Value,
+pub(super) struct Got {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) message: Value,
 }
 
-type Log = Arc<Mutex<Vec<Got>>>;
+pub(super) type Log = Arc<Mutex<Vec<Got>>>;
 
 /// A server on a loopback port, gone when this is dropped.
-struct Site {
-    url: String,
-    log: Log,
+pub(super) struct Site {
+    pub(super) url: String,
+    pub(super) log: Log,
     _tasks: JoinSet<()>,
 }
 
 impl Site {
     /// Serves what `answer` makes of each request; it gets the requests before that, too.
-    async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
+    pub(super) async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
         let log = Log::default();
         let seen = log.clone();
         let handler = move |request: Request| async move {
@@ -57,21 +57,31 @@ impl Site {
         Self { url, log, _tasks: tasks }
     }
 
-    fn outbox(&self) -> McpOutbox {
+    pub(super) fn outbox(&self) -> McpOutbox {
         outbox_at(&self.url, patient())
     }
 
-    fn methods(&self) -> Vec<String> {
+    pub(super) fn methods(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         log.iter().filter_map(|got| got.message["method"].as_str().map(str::to_owned)).collect()
     }
 }
 
-fn patient() -> Times {
+pub(super) fn patient() -> Times {
     Times::default()
 }
 
-fn outbox_at(url: &str, times: Times) -> McpOutbox {
+pub(super) fn common(secrets: &BTreeMap<Name, Secret>, times: Times) -> Common<'_> {
+    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
+    Common { secrets, times, clock, clients: Clients::new(), credentials: Path::new("credentials") }
+}
+
+pub(super) fn secret(value: &str) -> Secret {
+    let place = SecretPlace::Connector;
+    Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() }
+}
+
+pub(super) fn outbox_at(url: &str, times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
@@ -85,22 +95,19 @@ fn outbox_at(url: &str, times: Times) -> McpOutbox {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let place = SecretPlace::Connector;
-    let secret = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
-    let secrets = BTreeMap::from([("token".parse().unwrap(), secret)]);
-    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
-    McpOutbox::new(&"acme".parse().unwrap(), &connector, &secrets, times, clock).unwrap()
+    let secrets = BTreeMap::from([("token".parse().unwrap(), secret(TOKEN))]);
+    McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, times)).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response {
+pub(super) fn json_answer(status: u16, body: &Value) -> Response {
     (StatusCode::from_u16(status).unwrap(), [("content-type", "application/json")], body.to_string()).into_response()
 }
 
-fn result(got: &Got, result: Value) -> Response {
+pub(super) fn result(got: &Got, result: Value) -> Response {
     json_answer(200, &json!({"jsonrpc": "2.0", "id": got.message["id"], "result": result}))
 }
 
-fn text(got: &Got, text: &str) -> Response {
+pub(super) fn text(got: &Got, text: &str) -> Response {
     result(
         got,
         json!({"resultType": "complete", "contents": [{"uri": "acme://n", "text": text}], "ttlMs": 60_000, "cacheScope": "private"}),
@@ -108,11 +115,15 @@ fn text(got: &Got, text: &str) -> Response {
 }
 
 /// Answers the handshake of the newest revision, and reads with `read`.
-fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
+    modern_with(got, json!({"resources": {}}), read)
+}
+
+pub(super) fn modern_with(got: &Got, capabilities: Value, read: impl Fn(&Got) -> Response) -> Response {
     match got.message["method"].as_str() {
         Some("server/discover") => result(
             got,
-            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"resources": {}}, "ttlMs": 0, "cacheScope": "private"}),
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}),
         ),
         Some("resources/read") => read(got),
         _ => StatusCode::ACCEPTED.into_response(),
@@ -120,13 +131,22 @@ fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
 }
 
 /// Answers the handshake of the revision before, and reads with `read`.
-fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
+    legacy_with(got, session, json!({"resources": {}}), read)
+}
+
+pub(super) fn legacy_with(
+    got: &Got,
+    session: &'static str,
+    capabilities: Value,
+    read: impl Fn(&Got) -> Response,
+) -> Response {
     let error =
         json!({"jsonrpc": "2.0", "id": got.message["id"], "error": {"code": -32601, "message": "Method not found"}});
     match got.message["method"].as_str() {
         Some("server/discover") => json_answer(200, &error),
         Some("initialize") => {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "acme", "version": "1"}});
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "acme", "version": "1"}});
             let mut response = result(got, hello);
             response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
             response
@@ -138,7 +158,7 @@ fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> 
 }
 
 /// Reads once and closes.
-async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
+pub(super) async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
     let read = outbox.read("acme://n").await;
     outbox.close().await;
     match (read, expected) {
@@ -327,6 +347,265 @@ async fn a_secret_that_is_not_there_is_named() {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &BTreeMap::new(), patient(), Clock::system());
+    let secrets = BTreeMap::new();
+    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, patient()));
     assert_eq!(outbox.unwrap_err().to_string(), "the secret \"token\" is not there: add it to `secrets`");
+}
+
+#[tokio::test]
+async fn a_session_that_expires_again_and_again_is_a_failed_read_and_no_loop() {
+    let site = Site::start(|got, before| {
+        let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();
+        legacy(got, "s-1", |got| if reads == 0 { text(got, "one") } else { StatusCode::NOT_FOUND.into_response() })
+    })
+    .await;
+    let mut outbox = site.outbox();
+    outbox.read("acme://n").await.unwrap();
+    let count = |method: &str| site.methods().iter().filter(|found| *found == method).count();
+    assert_eq!((count("initialize"), count("resources/read")), (1, 1));
+    let error = outbox.read("acme://n").await.unwrap_err().to_string();
+    assert!(error.contains("Session expired"), "{error}");
+    assert_eq!((count("initialize"), count("resources/read")), (2, 3), "opened anew once, and asked once more");
+    outbox.read("acme://n").await.unwrap_err();
+    assert_eq!((count("initialize"), count("resources/read")), (4, 5), "a new connection, and the same");
+    outbox.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_opened_anew_is_told_with_the_wait_asked_for() {
+    let site =
+        Site::start(|got, before| {
+            let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();
+            match got.message["method"].as_str() {
+                Some("initialize") if reads > 0 => {
+                    (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "30")]).into_response()
+                }
+                _ => legacy(got, "s-1", |got| {
+                    if reads == 0 { text(got, "one") } else { StatusCode::NOT_FOUND.into_response() }
+                }),
+            }
+        })
+        .await;
+    let mut outbox = site.outbox();
+    outbox.read("acme://n").await.unwrap();
+    let error = outbox.read("acme://n").await.unwrap_err();
+    assert_eq!(error, ReadError::Http { status: 503, retry_after: Some(Duration::from_secs(30)) });
+    outbox.close().await;
+}
+
+#[tokio::test]
+async fn the_wait_a_server_asks_for_is_handed_on_from_every_step() {
+    let steps = ["server/discover", "initialize", "notifications/initialized", "resources/read"];
+    for (status, revision) in [(429, None), (503, None), (429, Some("2025-11-25")), (503, Some("2025-11-25"))] {
+        for step in steps {
+            if step == "server/discover" && revision.is_some() {
+                continue;
+            }
+            let site = Site::start(move |got, _| {
+                if got.message["method"] == step {
+                    return (StatusCode::from_u16(status).unwrap(), [("retry-after", "120")]).into_response();
+                }
+                legacy(got, "s-1", |got| text(got, "fine"))
+            })
+            .await;
+            let mut outbox = site.outbox().remembering(revision.map(str::to_owned));
+            let error = outbox.read("acme://n").await.unwrap_err();
+            outbox.close().await;
+            let expected = ReadError::Http { status, retry_after: Some(Duration::from_secs(120)) };
+            assert_eq!(error, expected, "{step} after {revision:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_known_from_before_is_not_asked_for_discovery_again() {
+    let site = Site::start(|got, _| legacy(got, "s-1", |got| text(got, "fine"))).await;
+    let mut outbox = site.outbox().remembering(Some("2025-06-18".to_owned()));
+    outbox.read("acme://n").await.unwrap();
+    outbox.close().await;
+    assert_eq!(site.methods(), ["initialize", "notifications/initialized", "resources/read"]);
+    assert_eq!(outbox.revision().as_deref(), Some("2025-11-25"), "what was spoken last");
+}
+
+#[tokio::test]
+async fn an_answer_with_another_id_is_told_at_once_and_an_error_is_an_answer_whatever_its_id() {
+    let with_id = |id: Value, key: &'static str, what: Value| {
+        move |got: &Got, _: &[Got]| modern(got, |_| json_answer(200, &json!({"jsonrpc": "2.0", "id": id, key: what})))
+    };
+    let contents = json!({"contents": [{"uri": "acme://n", "text": "fine"}]});
+    let site = Site::start(with_id(json!(4711), "result", contents.clone())).await;
+    check(site.outbox(), Err("the server answered with the id of another request")).await;
+    let site = Site::start(|got, _| {
+        let (id, contents) =
+            (got.message["id"].to_string(), json!({"contents": [{"uri": "acme://n", "text": "fine"}]}));
+        modern(got, |_| json_answer(200, &json!({"jsonrpc": "2.0", "id": id, "result": contents})))
+    })
+    .await;
+    check(site.outbox(), Ok("fine")).await;
+    for id in [json!(null), json!("server-error"), json!(4711)] {
+        let site = Site::start(with_id(id, "error", json!({"code": -32603, "message": "out of cheese"}))).await;
+        check(site.outbox(), Err("the server answered with the error -32603: out of cheese")).await;
+    }
+}
+
+#[tokio::test]
+async fn json_that_is_none_is_told_with_its_mistake() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"result":{"s3cret-token":"\ud83d"}}"#;
+    let site =
+        Site::start(move |got, _| modern(got, |_| ([("content-type", "application/json")], body).into_response()));
+    check(site.await.outbox(), Err("the server answered JSON that is none: ")).await;
+}
+
+/// An outbox with headers of its own.
+fn outbox_with(
+    url: &str,
+    headers: &[(&str, &str)],
+    values: &[(&str, &str)],
+    auth: Auth,
+    private: bool,
+) -> Result<McpOutbox, ReadError> {
+    let headers = headers.iter().map(|&(name, secret)| (name.to_owned(), secret.parse().unwrap())).collect();
+    let connector = Connector {
+        name: "registrar".parse().unwrap(),
+        transport: Transport::Http { url: url.parse().unwrap(), auth, headers, private },
+        outbox: Some("acme://n".to_owned()),
+        not_polled: None,
+        ceiling: Level::Info,
+        poll: Poll::default(),
+    };
+    let secrets = values.iter().map(|&(name, value)| (name.parse().unwrap(), secret(value))).collect();
+    McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, patient()))
+}
+
+#[tokio::test]
+async fn headers_of_the_connector_are_sent_with_every_request_and_never_told() {
+    let read = |got: &Got| {
+        let key = got.headers["x-key"].to_str().unwrap();
+        let error = json!({"code": -32603, "message": format!("the key {key} is no good")});
+        json_answer(200, &json!({"jsonrpc": "2.0", "id": got.message["id"], "error": error}))
+    };
+    let site = Site::start(move |got, _| legacy(got, "s-1", read)).await;
+    let (headers, values) =
+        ([("x-key", "key"), ("authorization", "basic")], [("key", "k-4711-4711"), ("basic", "Basic abcdef")]);
+    let mut outbox = outbox_with(&site.url, &headers, &values, Auth::None, false).unwrap();
+    let error = outbox.read("acme://n").await.unwrap_err().to_string();
+    assert_eq!(error, "the server answered with the error -32603: the key *** is no good");
+    let is_asked = || site.log.lock().unwrap().iter().any(|got| got.method == Method::GET);
+    while !is_asked() {
+        tokio::task::yield_now().await;
+    }
+    outbox.close().await;
+    let log = site.log.lock().unwrap().clone();
+    for method in [Method::POST, Method::GET, Method::DELETE] {
+        assert!(log.iter().any(|got| got.method == method), "{method}");
+    }
+    for got in log {
+        let header = |name: &str| {
+            got.headers.get_all(name).iter().map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for (name, value) in [
+            ("x-key", "k-4711-4711"),
+            ("authorization", "Basic abcdef"),
+            ("x-tenant-id", "acme"),
+            ("x-workspace-id", "acme"),
+        ] {
+            assert_eq!(header(name), [value], "{name} of {}", got.method);
+        }
+    }
+    assert!(!format!("{outbox:?}").contains("4711"));
+}
+
+#[test]
+fn headers_that_cannot_be_sent_are_told_when_the_outbox_is_made() {
+    let check = |name: &str, value: Option<&str>, auth: Auth, expected: &str| {
+        let values = value.map(|value| vec![("key", value), ("token", TOKEN)]).unwrap_or_default();
+        let made = outbox_with("https://mcp.example/", &[(name, "key")], &values, auth, false);
+        assert_eq!(made.unwrap_err().to_string(), expected);
+    };
+    check("x-key", None, Auth::None, "the secret \"key\" is not there: add it to `secrets`");
+    let broken = "the header `x-key` cannot be sent: the secret \"key\" holds a line break, or what else no header can hold; \
+                  correct its value";
+    check("x-key", Some("one\ntwo"), Auth::None, broken);
+    check("x key", Some("fine"), Auth::None, "the header `x key` cannot be sent: this is no name of a header");
+    for name in ["x-tenant-id", "x-workspace-id", "accept", "mcp-session-id", "last-event-id", "host", "content-length"]
+    {
+        let expected =
+            format!("the header `{name}` cannot be sent: Switchbell sets it itself; take it out of `headers`");
+        check(name, Some("fine"), Auth::None, &expected);
+    }
+    let twice = "the header `authorization` cannot be sent: `auth` sets it already; take one of the two out";
+    check("authorization", Some("fine"), Auth::Bearer("token".parse().unwrap()), twice);
+}
+
+#[tokio::test]
+async fn a_name_leads_to_private_addresses_only_where_the_operator_says_so() {
+    let site = Site::start(|got, _| modern(got, |got| text(got, "fine"))).await;
+    let by_name = site.url.replace("127.0.0.1", "localhost");
+    let outbox = |private| outbox_with(&by_name, &[], &[], Auth::None, private).unwrap();
+    check(outbox(false), Err("the host's name leads to a private address")).await;
+    assert!(site.log.lock().unwrap().is_empty());
+    check(outbox(true), Ok("fine")).await;
+}
+
+/// Hands out `t-1-…`, then `t-2-…` once the one before was refused, up to `most`.
+#[derive(Debug)]
+struct Counted {
+    number: std::sync::atomic::AtomicU32,
+    most: u32,
+}
+
+impl credential::Tokens for Counted {
+    fn token(&self) -> BoxFuture<'_, Result<String, ReadError>> {
+        let number = self.number.load(std::sync::atomic::Ordering::SeqCst);
+        async move { Ok(format!("t-{number}-s3cret")) }.boxed()
+    }
+
+    fn refused<'a>(&'a self, token: &'a str, challenge: Option<&'a str>) -> BoxFuture<'a, Result<(), ReadError>> {
+        assert_eq!(challenge, Some("Bearer error=\"invalid_token\""));
+        let number = self.number.load(std::sync::atomic::Ordering::SeqCst);
+        let refused = async move {
+            if token != format!("t-{number}-s3cret") {
+                // Another request was quicker to tell.
+                return Ok(());
+            }
+            if number == self.most {
+                return Err(ReadError::Reauthorize("sign in again".to_owned()));
+            }
+            self.number.store(number + 1, std::sync::atomic::Ordering::SeqCst);
+            Ok(())
+        };
+        refused.boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_renewed_once_and_the_request_made_again() {
+    // Each token is good until the read after the next.
+    let site = Site::start(|got, before| {
+        let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();
+        let needed = if reads == 0 { "Bearer t-2-s3cret" } else { "Bearer t-3-s3cret" };
+        if got.headers.get("authorization").is_none_or(|token| token != needed) {
+            return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer error=\"invalid_token\"")])
+                .into_response();
+        }
+        legacy(got, "s-1", |got| {
+            let error = json!({"code": -32603, "message": format!("good: {needed}")});
+            json_answer(200, &json!({"jsonrpc": "2.0", "id": got.message["id"], "error": error}))
+        })
+    })
+    .await;
+    let mut outbox = outbox_with(&site.url, &[], &[], Auth::None, false).unwrap();
+    let tokens = Arc::new(Counted { number: 1.into(), most: 3 });
+    let signature = Signature { credential: Credential::Tokens(tokens), headers: BTreeMap::new() };
+    let (workspace, url) = ("acme".parse().unwrap(), site.url.parse().unwrap());
+    let waits = patient().waits();
+    let endpoint = Endpoint::new(&workspace, &url, false, signature, &BTreeMap::new(), &Clients::new(), waits).unwrap();
+    outbox.server = Server::Http(endpoint);
+    for _ in 0..2 {
+        let error = outbox.read("acme://n").await.unwrap_err().to_string();
+        assert_eq!(error, "the server answered with the error -32603: good: Bearer ***");
+    }
+    site.log.lock().unwrap().clear();
+    assert_eq!(outbox.read("acme://n").await, Err(ReadError::Reauthorize("sign in again".to_owned())));
+    outbox.close().await;
 }

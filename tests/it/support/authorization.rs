@@ -53,7 +53,7 @@ impl Authorization {
         self.grants().await.iter().filter(|(grant, error)| grant == kind && error.is_none()).count()
     }
 
-    /// Closes the authorization server (`down`) or opens it (`up`).
+    /// Closes the authorization server (`down`) or opens it (`up`), or has the MCP server take no token (`deaf`).
     pub async fn turn(&self, way: &str) {
         let answer = self.client.post(format!("{}/authorization/{way}", self.control)).send().await.unwrap();
         assert!(answer.status().is_success());

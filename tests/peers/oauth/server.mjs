@@ -2,7 +2,8 @@
 //
 // Prints one line of JSON with their addresses, and ends when its standard input does. The tests steer it at
 // /control on the MCP server's port: GET /control/grants says which grants were given or refused, POST
-// /control/authorization/down and /up close and open the authorization server.
+// /control/authorization/down and /up close and open the authorization server, /control/authorization/deaf has the MCP
+// server take no token.
 import http from "node:http";
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -80,8 +81,10 @@ provider.on("grant.success", (context) => grants.push({ grant: grantOf(context),
 provider.on("grant.error", (context, error) => grants.push({ grant: grantOf(context), error: error.error }));
 authorize = provider.callback();
 
+let isDeaf = false;
 const verifier = {
   async verifyAccessToken(token) {
+    if (isDeaf) throw new InvalidTokenError("no token is taken");
     const found = (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
     if (!found || found.isExpired) throw new InvalidTokenError("unknown token");
     const scopes = found.scope?.split(" ") ?? [];
@@ -123,6 +126,10 @@ app.post("/control/authorization/down", (_request, response) => {
 });
 app.post("/control/authorization/up", async (_request, response) => {
   authorization = await listen((incoming, answer) => authorize(incoming, answer), Number(new URL(issuer).port));
+  response.end();
+});
+app.post("/control/authorization/deaf", (_request, response) => {
+  isDeaf = true;
   response.end();
 });
 serve = app;

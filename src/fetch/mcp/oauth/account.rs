@@ -1,10 +1,10 @@
 //! Whose tokens: one connector of one workspace, and what it signs in with.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use url::Url;
 
+use super::super::{Clients, Common};
 use super::file::{Credential, Credentials};
 use crate::clock::Clock;
 use crate::config::{Auth, Connector, HostPattern, OAuthGrant, Secret, Transport};
@@ -24,6 +24,7 @@ pub struct Account {
     pub(super) scopes: Vec<String>,
     pub(super) file: Credentials,
     pub(super) clock: Clock,
+    pub(super) clients: Clients,
 }
 
 /// The client that the configuration names.
@@ -50,27 +51,20 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// The account of a connector; none when it does not sign in by OAuth. Credentials are kept in `folder`
-    /// ([`Credentials::folder_of`]).
+    /// The account of a connector; none when it does not sign in by OAuth.
     ///
     /// # Errors
     /// When the configuration names a secret that is not there, or client credentials without a client.
-    pub fn of(
-        workspace: &Name,
-        connector: &Connector,
-        secrets: &BTreeMap<Name, Secret>,
-        folder: &Path,
-        clock: Clock,
-    ) -> Result<Option<Self>, ReadError> {
+    pub fn of(workspace: &Name, connector: &Connector, common: &Common<'_>) -> Result<Option<Self>, ReadError> {
         let Transport::Http { url, auth: Auth::OAuth(oauth), private, .. } = &connector.transport else {
             return Ok(None);
         };
-        let secret = oauth.client_secret.as_ref().map(|name| client_secret(name, secrets)).transpose()?;
+        let secret = oauth.client_secret.as_ref().map(|name| client_secret(name, common.secrets)).transpose()?;
         let client = oauth.client_id.clone().map(|id| Client { id, secret });
         let is_complete = client.as_ref().is_some_and(|client| client.secret.is_some());
         if oauth.grant == OAuthGrant::ClientCredentials && !is_complete {
             let what = "auth.oauth: client credentials need `client_id` and `client_secret`";
-            return Err(ReadError::NotConnected(what.to_owned()));
+            return Err(ReadError::NoToken(what.to_owned()));
         }
         let mut url = url.clone();
         url.set_query(None);
@@ -83,8 +77,9 @@ impl Account {
             grant: oauth.grant,
             client,
             scopes: oauth.scopes.clone(),
-            file: Credentials::new(folder, workspace, &connector.name),
-            clock,
+            file: Credentials::new(common.credentials, workspace, &connector.name),
+            clock: common.clock.clone(),
+            clients: common.clients.clone(),
         }))
     }
 
@@ -125,7 +120,7 @@ impl Account {
 }
 
 fn client_secret(name: &Name, secrets: &BTreeMap<Name, Secret>) -> Result<ClientSecret, ReadError> {
-    let missing = || ReadError::NotConnected(format!("the secret \"{name}\" is not there: add it to `secrets`"));
+    let missing = || ReadError::NoToken(format!("the secret \"{name}\" is not there: add it to `secrets`"));
     let found = secrets.get(name).ok_or_else(missing)?;
     Ok(ClientSecret { name: name.clone(), value: found.value.clone(), hosts: found.hosts.clone() })
 }

@@ -16,9 +16,11 @@ mod wire;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
+use super::credential;
 use crate::fetch::outbox::ReadError;
 use renew::Renewer;
 
@@ -69,7 +71,7 @@ impl Tokens {
             let renewer = Arc::clone(&self.renewer);
             turn.running.spawn(async move { renewer.renew().await });
         }
-        let broken = || Err(ReadError::NotConnected("the renewal of the token broke off".to_owned()));
+        let broken = || Err(ReadError::NoToken("the renewal of the token broke off".to_owned()));
         let result = match turn.running.join_next().await {
             Some(Ok(result)) => result,
             Some(Err(_)) | None => broken(),
@@ -84,9 +86,19 @@ impl Tokens {
     pub fn refused(&self, token: &str) {
         self.renewer.refused(token);
     }
+}
 
-    /// What it means that a token which was renewed because of a refusal is refused, too.
-    pub fn refused_again(&self) -> ReadError {
+impl credential::Tokens for Tokens {
+    fn token(&self) -> BoxFuture<'_, Result<String, ReadError>> {
+        self.token().boxed()
+    }
+
+    fn refused<'a>(&'a self, token: &'a str, _challenge: Option<&'a str>) -> BoxFuture<'a, Result<(), ReadError>> {
+        self.refused(token);
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn refused_again(&self) -> ReadError {
         self.renewer.refused_again()
     }
 }

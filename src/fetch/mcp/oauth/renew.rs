@@ -117,7 +117,7 @@ impl Renewer {
         if file.stamp().is_none() {
             return Err(self.account.reauthorize("nobody has signed in yet"));
         }
-        let _lock = file.lock().await.map_err(ReadError::NotConnected)?;
+        let _lock = file.lock().await.map_err(ReadError::NoToken)?;
         self.write_unsaved().await?;
         let (mut credential, mut stamp) = self.found()?;
         let mut is_second = false;
@@ -244,7 +244,7 @@ impl Renewer {
         if let Some((stamp, credential)) = unsaved
             && self.account.file.stamp() == Some(stamp)
         {
-            self.account.file.save(credential).await.map_err(ReadError::NotConnected)?;
+            self.account.file.save(credential).await.map_err(ReadError::NoToken)?;
         }
         self.state().unsaved = None;
         Ok(())
@@ -328,7 +328,7 @@ fn not_renewed(error: &AuthError, server: &Server, old: &Credential) -> NotRenew
 
 /// What a renewal says that brought no token.
 fn no_token() -> ReadError {
-    ReadError::NotConnected("the authorization server gave no token".to_owned())
+    ReadError::NoToken("the authorization server gave no token".to_owned())
 }
 
 #[cfg(test)]

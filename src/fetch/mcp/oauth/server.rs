@@ -44,10 +44,7 @@ impl Server {
     /// # Errors
     /// A failed read, which says whom it could not ask, or what is missing.
     pub(super) async fn discover(account: &Account) -> Result<Self, ReadError> {
-        let unusable = |_| ReadError::NotConnected("the HTTP client cannot be set up".to_owned());
-        let wire = Wire::new(&account.workspace, &account.url, account.is_private, account.hidden());
-        let wire = wire.map_err(unusable)?;
-        let wire = Arc::new(wire);
+        let wire = Arc::new(Wire::new(account)?);
         let made = AuthorizationManager::new_with_oauth_http_client(account.url.clone(), Arc::clone(&wire) as _).await;
         let mut manager = made.map_err(|error| told(&error, &wire))?;
         let found = manager.resolve_metadata().await.map_err(|error| told(&error, &wire))?;
@@ -96,7 +93,7 @@ impl Server {
         if secret.hosts.iter().any(|pattern| pattern.covers(host)) {
             return Ok(());
         }
-        Err(ReadError::NotConnected(format!(
+        Err(ReadError::NoToken(format!(
             "the secret {} may not be sent to {}, which the connector's server names for signing in: the operator \
              decides by its `hosts`",
             secret.name,
@@ -242,7 +239,7 @@ fn told(error: &AuthError, wire: &Wire) -> ReadError {
             },
         },
     };
-    ReadError::NotConnected(what)
+    ReadError::NoToken(what)
 }
 
 fn trouble_told(trouble: &Trouble) -> String {

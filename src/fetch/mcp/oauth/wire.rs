@@ -2,23 +2,20 @@
 //! redirect, and remembering what went wrong. The library's errors hold URLs, or say only that something failed.
 
 use std::error::Error;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
-use reqwest::dns::{Addrs, Name as HostName, Resolve, Resolving};
-use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde::Deserialize;
 use url::{Host, Url};
 
 use super::super::words;
-use crate::address::{PublicOnly, is_public};
-use crate::notification::Name;
+use super::account::Account;
+use crate::address::is_public;
+use crate::fetch::outbox::ReadError;
 
-/// Resolving, connecting and TLS together.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// One request with its whole answer.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(15);
 /// Largest answer, in bytes: metadata and tokens have a few thousand.
@@ -65,27 +62,27 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// For the connector at this URL. `is_private` lets names lead to private addresses; `hidden` is what its servers
-    /// are trusted with.
-    pub(super) fn new(workspace: &Name, url: &Url, is_private: bool, hidden: Vec<String>) -> reqwest::Result<Self> {
-        // One provider for the whole process; whoever comes first installs it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = reqwest::Client::builder();
-        let builder = if is_private { builder.dns_resolver(NotLinkLocal) } else { builder.dns_resolver(PublicOnly) };
-        let client = builder
-            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
-            .no_proxy()
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIME_MAX)
-            .timeout(REQUEST_TIME_MAX)
-            .build()?;
+    /// For the sign-in of this account, by the client of its workspace: names lead where a connector's may, and no
+    /// redirect is followed.
+    ///
+    /// # Errors
+    /// When the system has no certificates.
+    pub(super) fn new(account: &Account) -> Result<Self, ReadError> {
+        let Account { workspace, url, is_private, clients, .. } = account;
+        let (client, is_private) = (clients.of(workspace, *is_private)?, *is_private);
         let mut identity = HeaderMap::new();
         if let Ok(workspace) = HeaderValue::from_str(workspace.as_str()) {
             identity.insert("x-tenant-id", workspace.clone());
             identity.insert("x-workspace-id", workspace);
         }
-        Ok(Self { client, connector: url.clone(), is_private, identity, hidden, trouble: Mutex::default() })
+        Ok(Self {
+            client,
+            connector: url.clone(),
+            is_private,
+            identity,
+            hidden: account.hidden(),
+            trouble: Mutex::default(),
+        })
     }
 
     /// What went wrong with the last request, if something did.
@@ -122,7 +119,9 @@ impl Wire {
     }
 
     async fn answer(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, OAuthHttpClientError> {
-        let mut answer = self.client.execute(reqwest::Request::try_from(request)?).await?;
+        let mut request = reqwest::Request::try_from(request)?;
+        *request.timeout_mut() = Some(REQUEST_TIME_MAX);
+        let mut answer = self.client.execute(request).await?;
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await? {
             if body.len() + chunk.len() > ANSWER_BYTES_MAX {
@@ -174,23 +173,6 @@ fn is_link_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_link_local() || address.is_unspecified(),
         IpAddr::V6(address) => address.is_unicast_link_local() || address.is_unspecified(),
-    }
-}
-
-/// Resolves names that the operator lets lead to private addresses.
-struct NotLinkLocal;
-
-impl Resolve for NotLinkLocal {
-    fn resolve(&self, name: HostName) -> Resolving {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let allowed: Vec<SocketAddr> = found.filter(|address| !is_link_local(address.ip())).collect();
-            if allowed.is_empty() {
-                return Err("the host's name leads to a link-local address".into());
-            }
-            let addresses: Addrs = Box::new(allowed.into_iter());
-            Ok(addresses)
-        })
     }
 }
 
