@@ -6,8 +6,8 @@ use std::process::Stdio;
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 use reqwest::redirect::Policy;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use url::Url;
 
 use super::{PATIENCE, prepared, root};
@@ -18,6 +18,8 @@ const PAGES_MAX: usize = 20;
 /// The two servers, gone when this is dropped.
 pub struct Authorization {
     _child: Child,
+    /// Open, because a program that cannot write ends.
+    _said: Lines<BufReader<ChildStdout>>,
     client: reqwest::Client,
     control: String,
     /// The authorization server.
@@ -37,7 +39,7 @@ impl Authorization {
         let said: Value = serde_json::from_str(&line.unwrap().expect("it ended")).unwrap();
         let address = |key: &str| said[key].as_str().unwrap().to_owned();
         let (issuer, mcp, control) = (address("issuer"), address("mcp"), address("control"));
-        Self { _child: child, client: redirectless(), control, issuer, mcp }
+        Self { _child: child, _said: lines, client: redirectless(), control, issuer, mcp }
     }
 
     /// The grants that were asked for, and the error of each that was refused.
