@@ -379,3 +379,25 @@ async fn a_token_that_does_not_do_is_told_apart_from_none() {
     assert_reauthorize(outbox.read(RESOURCE).await, "the server refuses the token of this sign-in");
     assert_eq!(stage.servers.given("refresh_token").await, 1, "it was renewed once before");
 }
+
+#[tokio::test]
+async fn a_renewal_that_cannot_be_written_is_not_used_and_not_lost() {
+    let stage = Stage::for_a_person().await;
+    stage.log_in().await;
+    let before = fs::read(stage.path()).unwrap();
+    let tokens = stage.tokens();
+    stage.clock.advance(LIFE);
+    let in_the_way = stage.path().with_extension("json.new");
+    fs::create_dir(&in_the_way).unwrap();
+    for _ in 0..2 {
+        match tokens.token().await {
+            Err(ReadError::NoToken(why)) => assert!(why.contains("cannot be written"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(fs::read(stage.path()).unwrap(), before);
+    fs::remove_dir(in_the_way).unwrap();
+    let token = tokens.token().await.unwrap();
+    assert_eq!((stage.servers.status_with(&token).await, stage.kept("access_token")), (200, token.into()));
+    assert_eq!(stage.servers.given("refresh_token").await, 1, "the old refresh token was not used twice");
+}
