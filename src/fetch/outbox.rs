@@ -15,8 +15,20 @@ pub trait Outbox: Send + fmt::Debug {
     /// no connection, or the server says no such things. Dropping the future loses nothing.
     fn changed(&mut self) -> BoxFuture<'_, ()>;
 
-    /// The revision of the protocol that the server spoke last, where it was reached.
+    /// The revision of the protocol that the server spoke last, where it was reached; in an earlier run, too, if that was
+    /// handed in.
     fn revision(&self) -> Option<String>;
+
+    /// The first thing the server wrote to its standard output that is not MCP, where it is a program and did so.
+    fn stray(&self) -> Option<String> {
+        None
+    }
+
+    /// Hands in what [`Outbox::revision`] told in an earlier run, before the first read: a server that had no discovery
+    /// is then not asked for it first, which it may meet with ten seconds of silence.
+    fn remember(&mut self, revision: Option<String>) {
+        let _ = revision;
+    }
 
     /// Closes the connection, in bounded time. A later read would connect again.
     fn close(&mut self) -> BoxFuture<'_, ()>;

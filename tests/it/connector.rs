@@ -77,6 +77,35 @@ async fn a_running_server_says_how_connectors_do_and_reads_when_it_is_asked() {
 }
 
 #[tokio::test]
+async fn a_manifest_declares_the_outbox_and_one_that_cannot_be_read_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = python_outbox(folder.path());
+    let sink = Sink::start().await;
+    let connectors = "{ registrar: { command: outbox, notifications: { manifest: bundle/manifest.json } }, \
+                      broken: { command: outbox, notifications: { manifest: bundle/broken.json } } }";
+    let world = slow(&sink, &outbox.commands(), connectors);
+    let manifest = |host: &str| format!("{{ \"name\": \"b\", \"_meta\": {{ \"ai.nimblebrain/host\": {host} }} }}");
+    let good = r#"{ "host_version": "1.7", "new": 1, "notifications": { "resource": "acme://notifications" } }"#;
+    world.write("workspaces/bundle/manifest.json", &manifest(good));
+    let bad = r#"{ "host_version": "1.3", "notifications": { "resource": "acme://notifications?all=1" } }"#;
+    world.write("workspaces/bundle/broken.json", &manifest(bad));
+    let mut server = Server::start(&world, &sink);
+    server.wait_for("bootstrap=true");
+    let listed = world.json(&sink, &["connector", "list"]);
+    assert_eq!(
+        (&of(&listed, "registrar")["state"], &of(&listed, "registrar")["outbox"]),
+        (&json!("ok"), &json!("acme://notifications"))
+    );
+    let broken = of(&listed, "broken");
+    assert_eq!(broken["state"], "not-polled");
+    let reason = broken["reason"].as_str().unwrap();
+    assert!(reason.contains("broken.json") && reason.contains("query"), "{reason}");
+    let (code, _, error) = run(&world, &sink, &["connector", "poll", "broken"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("is not polled: ") && error.contains("broken.json"), "{error}");
+}
+
+#[tokio::test]
 async fn without_a_server_the_store_remembers_and_a_read_is_made_here() {
     let folder = tempfile::tempdir().unwrap();
     let outbox = python_outbox(folder.path());

@@ -16,6 +16,7 @@ mod docs;
 mod fetch_real;
 mod login;
 mod oauth;
+mod outbox_check;
 mod pipeline;
 mod support;
 mod tidy;

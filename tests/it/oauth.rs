@@ -149,6 +149,11 @@ async fn a_person_signs_in_once_and_the_token_is_renewed_ahead_of_its_end() {
     assert_eq!(stage.kept("access_token"), second.as_str());
     assert_ne!(stage.kept("refresh_token"), refresh_token);
     assert_eq!(stage.servers.given("refresh_token").await, 1);
+
+    stage.log_in().await;
+    let newest = tokens.token().await.unwrap();
+    assert_ne!(newest, second, "a login counts from now on");
+    assert_eq!(stage.kept("access_token"), newest.as_str());
 }
 
 #[tokio::test]

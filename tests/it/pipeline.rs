@@ -230,9 +230,10 @@ async fn a_store_that_cannot_be_made_is_named() {
 }
 
 #[tokio::test]
-async fn it_answers_that_it_is_healthy_and_ready() {
+async fn it_answers_that_it_is_healthy_and_ready_and_counts() {
     let (_folder, _outbox, sink, world) = python_world().await;
     let mut server = Server::start(&world, &sink);
+    server.wait_for(BOOTSTRAPPED);
     let address =
         server.said().split("listen=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().to_owned();
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -240,6 +241,9 @@ async fn it_answers_that_it_is_healthy_and_ready() {
         let answer = reqwest::get(format!("http://{address}/{path}")).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
     }
+    let counters = reqwest::get(format!("http://{address}/metrics")).await.unwrap().text().await.unwrap();
+    let counted = "switchbell_reads_total{workspace=\"acme\",connector=\"registrar\",result=\"answered\"} ";
+    assert!(counters.contains(counted), "{counters}");
 }
 
 #[tokio::test]

@@ -353,13 +353,7 @@ mod tests {
         let second = lines.send(ping(2));
         drop(lines);
         let mut written = String::new();
-        let (sent, read) = tokio::join!(
-            async {
-                let sent = second.await;
-                sent
-            },
-            theirs.read_to_string(&mut written)
-        );
+        let (sent, read) = tokio::join!(second, theirs.read_to_string(&mut written));
         sent.unwrap();
         read.unwrap();
         let ids: Vec<Value> =

@@ -7,7 +7,10 @@
 mod again;
 mod client;
 mod clients;
+mod connection;
 mod credential;
+#[cfg(test)]
+mod credential_tests;
 mod fault;
 mod heard;
 mod hints;
@@ -19,6 +22,8 @@ mod http_tests;
 mod lines;
 pub mod oauth;
 mod seen;
+#[cfg(test)]
+mod session_tests;
 mod stderr;
 mod stdio;
 #[cfg(test)]
@@ -29,16 +34,13 @@ mod streams_tests;
 mod words;
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, ResourceContents};
-use rmcp::service::{ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService};
-use rmcp::transport::IntoTransport;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientCacheConfig, ClientInitializeError};
 
 use super::outbox::{Outbox, ReadError};
 use crate::clock::Clock;
@@ -46,19 +48,23 @@ use crate::config::{Auth, Connector, Secret, Transport};
 use crate::notification::Name;
 use again::Waits;
 pub use clients::Clients;
+use connection::{Carrier, Connection};
 use credential::Credential;
 use fault::Faults;
-use heard::Heard;
 use hints::{Handler, Hints};
 use http::{Endpoint, Signature};
 use oauth::{Account, Tokens};
-use stdio::{Process, Program};
+use stdio::Program;
 
 /// Largest text of a resource, in bytes: 5,000 events of a kilobyte and a half, or a hundred of the largest.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;
 
 /// Largest message on the wire, in bytes: a text of [`TEXT_BYTES_MAX`] once JSON has escaped it, in any likely case.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Reads that may be refused in a row over one connection. One refusal is usual: that of a first read by a server which
+/// knows only some of its forms.
+const REFUSALS_MAX: u32 = 4;
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,28 +122,14 @@ pub struct McpOutbox {
     spoken: Option<String>,
     /// Whether it is one without discovery: the server is not asked for it again.
     is_legacy: bool,
+    /// Reads in a row that were refused over this connection.
+    refusals: u32,
 }
 
 #[derive(Debug)]
 enum Server {
     Stdio(Program),
     Http(Endpoint),
-}
-
-#[derive(Debug)]
-struct Connection {
-    service: RunningService<RoleClient, Handler>,
-    hints: Hints,
-    carrier: Carrier,
-}
-
-/// What a connection runs over.
-#[derive(Debug)]
-enum Carrier {
-    /// A child; its end is the connection's.
-    Child(Process),
-    /// HTTP, and what was heard of it.
-    Http(Arc<Heard>),
 }
 
 impl McpOutbox {
@@ -181,16 +173,14 @@ impl McpOutbox {
             connection: None,
             spoken: None,
             is_legacy: false,
+            refusals: 0,
         })
     }
 
-    /// The same, knowing the revision that was spoken in an earlier run, as [`Outbox::revision`] told it. A server that
-    /// had no discovery then is not asked for it first; should that fail it is asked anew.
+    /// The same, knowing the revision that was spoken in an earlier run; see [`Outbox::remember`].
     #[must_use]
     pub fn remembering(mut self, revision: Option<String>) -> Self {
-        let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| revision.as_deref() == Some(known.as_str()));
-        self.is_legacy = known.is_some_and(ProtocolVersion::has_initialize);
-        self.spoken = revision;
+        self.remember(revision);
         self
     }
 
@@ -202,27 +192,23 @@ impl McpOutbox {
             Some(connection) => connection,
             None => self.connect().await?,
         };
-        let read = read(self.connection.insert(connection), uri, self.times.read, &self.faults).await;
-        match read {
-            Ok(result) => text_of(result),
-            Err(error) => {
-                if leaves_the_connection_in_doubt(&error) {
-                    self.disconnect().await;
-                }
-                Err(self.server.explain(error))
-            }
+        let read = self.connection.insert(connection).read(uri, self.times.read, &self.faults).await;
+        if read.as_ref().is_err_and(connection::is_in_doubt_after) {
+            self.disconnect().await;
         }
+        self.count_refusal(read.as_ref().err()).await;
+        read.and_then(connection::text_of).map_err(|error| self.server.explain(error))
     }
 
     async fn connect(&mut self) -> Result<Connection, ReadError> {
-        let lifecycle = lifecycle(self.is_legacy);
+        let lifecycle = connection::lifecycle(self.is_legacy);
         // Unless this one succeeds, the next attempt asks anew.
         self.is_legacy = false;
         let handler = Handler::new(&self.resource);
         let (service, carrier) = match &self.server {
             Server::Stdio(program) => {
                 let (mut process, transport) = program.start(&self.faults)?;
-                let service = serve(handler.clone(), transport, lifecycle, self.times.connect);
+                let service = connection::serve(handler.clone(), transport, lifecycle, self.times.connect);
                 let served = process.while_it_runs(service, &self.faults).await;
                 match served.and_then(|served| served.map_err(|error| self.refused(error))) {
                     Ok(service) => (service, Carrier::Child(process)),
@@ -231,7 +217,7 @@ impl McpOutbox {
             }
             Server::Http(endpoint) => {
                 let (transport, heard) = endpoint.transport(&self.faults)?;
-                let served = serve(handler.clone(), transport, lifecycle, self.times.connect).await;
+                let served = connection::serve(handler.clone(), transport, lifecycle, self.times.connect).await;
                 let service = served.map_err(|error| endpoint.explain(heard.explain(self.refused(error))))?;
                 (service, Carrier::Http(heard))
             }
@@ -250,6 +236,22 @@ impl McpOutbox {
         Ok(Connection { service, hints, carrier })
     }
 
+    /// A server behind HTTP may have been replaced by one that speaks another revision and refuses ours: after a few
+    /// refusals it is asked anew what it speaks. A child is itself as long as it lives.
+    async fn count_refusal(&mut self, error: Option<&ReadError>) {
+        let is_refusal = match error {
+            Some(ReadError::NotFound(_) | ReadError::Refused { .. }) => true,
+            Some(ReadError::Http { status, .. }) => (400..500).contains(status) && *status != 429,
+            _ => false,
+        };
+        self.refusals = if is_refusal { self.refusals.saturating_add(1) } else { 0 };
+        if self.refusals >= REFUSALS_MAX && matches!(self.server, Server::Http(_)) {
+            self.refusals = 0;
+            self.is_legacy = false;
+            self.disconnect().await;
+        }
+    }
+
     fn refused(&self, error: Option<ClientInitializeError>) -> ReadError {
         match error {
             Some(error) => self.faults.of_connecting(&error),
@@ -258,14 +260,8 @@ impl McpOutbox {
     }
 
     async fn disconnect(&mut self) {
-        if let Some(Connection { mut service, hints, carrier }) = self.connection.take() {
-            drop(hints);
-            // Closing ends the child's standard input too, which tells a good server to go.
-            let _ = service.close_with_timeout(self.times.stop).await;
-            drop(service);
-            if let Carrier::Child(process) = carrier {
-                process.stop(self.times.stop).await;
-            }
+        if let Some(connection) = self.connection.take() {
+            connection.close(self.times.stop).await;
         }
     }
 }
@@ -295,15 +291,22 @@ impl Outbox for McpOutbox {
         self.spoken.clone()
     }
 
+    /// Should the way of that revision fail, the next attempt asks anew.
+    fn remember(&mut self, revision: Option<String>) {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| revision.as_deref() == Some(known.as_str()));
+        self.is_legacy = known.is_some_and(ProtocolVersion::has_initialize);
+        self.spoken = revision;
+    }
+
+    fn stray(&self) -> Option<String> {
+        match &self.connection.as_ref()?.carrier {
+            Carrier::Child(process) => process.stray(&self.faults),
+            Carrier::Http(_) => None,
+        }
+    }
+
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.disconnect().boxed()
-    }
-}
-
-impl Connection {
-    fn is_lost(&self) -> bool {
-        let ended = matches!(&self.carrier, Carrier::Child(process) if process.has_ended());
-        ended || self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 }
 
@@ -315,80 +318,5 @@ fn value_of(name: &Name, secrets: &BTreeMap<Name, Secret>) -> Result<String, Rea
 impl Times {
     fn waits(&self) -> Waits {
         Waits { first: self.again, most: self.again_max }
-    }
-}
-
-fn lifecycle(is_legacy: bool) -> ClientLifecycleMode {
-    if is_legacy {
-        return ClientLifecycleMode::Initialize;
-    }
-    ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }
-}
-
-/// Makes the handshake; an error without a value is that of time.
-async fn serve<T, E, A>(
-    handler: Handler,
-    transport: T,
-    lifecycle: ClientLifecycleMode,
-    most: Duration,
-) -> Result<RunningService<RoleClient, Handler>, Option<ClientInitializeError>>
-where
-    T: IntoTransport<RoleClient, E, A>,
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let served = tokio::time::timeout(most, rmcp::service::serve_client_with_lifecycle(handler, transport, lifecycle));
-    served.await.map_err(|_| None)?.map_err(Some)
-}
-
-async fn read(
-    connection: &mut Connection,
-    uri: &str,
-    most: Duration,
-    faults: &Faults,
-) -> Result<ReadResourceResult, ReadError> {
-    let peer = connection.service.peer();
-    // Giving the future up tells the server that the answer is not wanted any more.
-    let answer = in_time(most, peer.read_resource(ReadResourceRequestParams::new(uri)));
-    match &mut connection.carrier {
-        Carrier::Http(heard) => {
-            heard.begin();
-            let answer = answer.await.and_then(|answer| answer.map_err(|error| faults.of_reading(&error)));
-            let answer = answer.map_err(|error| heard.explain(error));
-            heard.begin();
-            answer
-        }
-        Carrier::Child(process) => {
-            let answer = process.while_it_runs(answer, faults).await.and_then(|answer| answer);
-            match answer.and_then(|answer| answer.map_err(|error| faults.of_reading(&error))) {
-                Err(error) => Err(process.explain(error, faults).await),
-                answer => answer,
-            }
-        }
-    }
-}
-
-async fn in_time<T>(most: Duration, future: impl Future<Output = T>) -> Result<T, ReadError> {
-    tokio::time::timeout(most, future).await.map_err(|_| ReadError::Timeout { waited: most })
-}
-
-fn text_of(result: ReadResourceResult) -> Result<String, ReadError> {
-    match result.contents.into_iter().next() {
-        Some(ResourceContents::TextResourceContents { text, .. }) if text.len() <= TEXT_BYTES_MAX => Ok(text),
-        Some(ResourceContents::TextResourceContents { .. }) => Err(ReadError::TooLarge { bytes_max: TEXT_BYTES_MAX }),
-        _ => Err(ReadError::NoText),
-    }
-}
-
-/// Whether a new connection is more likely to work than this one.
-fn leaves_the_connection_in_doubt(error: &ReadError) -> bool {
-    match error {
-        ReadError::NotFound(_) | ReadError::Refused { .. } | ReadError::Http { .. } | ReadError::NoText => false,
-        ReadError::TooLarge { .. }
-        | ReadError::Timeout { .. }
-        | ReadError::NotConnected(_)
-        | ReadError::Disconnected(_)
-        | ReadError::NotMcp(_)
-        | ReadError::NoToken(_)
-        | ReadError::Reauthorize(_) => true,
     }
 }

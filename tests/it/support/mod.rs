@@ -12,7 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 pub use authorization::{Authorization, open, refuse, sign_in};
-pub use outbox::{Outbox, Sdk, python_outbox};
+pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 

@@ -69,7 +69,7 @@ impl Wire {
     /// When the system has no certificates.
     pub(super) fn new(account: &Account) -> Result<Self, ReadError> {
         let Account { workspace, url, is_private, clients, .. } = account;
-        let (client, is_private) = (clients.of(workspace, *is_private)?, *is_private);
+        let (client, is_private) = (clients.of(workspace, *is_private)?.answers, *is_private);
         let mut identity = HeaderMap::new();
         if let Ok(workspace) = HeaderValue::from_str(workspace.as_str()) {
             identity.insert("x-tenant-id", workspace.clone());
