@@ -11,6 +11,7 @@ WASM    := target/plugins/wasm32-wasip2/plugin
 
 PYTHON_OUTBOX := examples/outbox-python/.venv/.ready
 NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v1 v2)
+OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 
 .PHONY: demo test lint bench plugins guests deps clean
 
@@ -56,7 +57,7 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the example servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES)
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(OAUTH_SERVERS)
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv
@@ -66,6 +67,10 @@ $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 examples/outbox-typescript/%/node_modules/.ready: examples/outbox-typescript/%/package-lock.json
 	$(NPM) ci --silent --prefix examples/outbox-typescript/$*
 	$(NPM) run --silent build --prefix examples/outbox-typescript/$*
+	@touch $@
+
+$(OAUTH_SERVERS): tests/peers/oauth/package-lock.json
+	$(NPM) ci --silent --prefix tests/peers/oauth
 	@touch $@
 
 clean:

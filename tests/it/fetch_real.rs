@@ -172,7 +172,8 @@ impl Polling {
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
         let connector = &config.workspaces[&workspace].connectors[&source];
         let (secrets, clock) = (&config.secrets, Clock::system());
-        let common = Common { secrets, times: Times::default(), clock, clients: Clients::new() };
+        let (times, credentials) = (Times::default(), Path::new("credentials"));
+        let common = Common { secrets, times, clock, clients: Clients::new(), credentials };
         let outbox = McpOutbox::new(&workspace, connector, &common).unwrap();
         let inbox = Arc::new(SqliteInbox::open(&folder.join("switchbell.db"), Timestamp::UNIX_EPOCH).unwrap());
         let (sender, told) = mpsc::unbounded_channel();

@@ -14,6 +14,8 @@ mod connector;
 mod crash;
 mod docs;
 mod fetch_real;
+mod login;
+mod oauth;
 mod outbox_check;
 mod pipeline;
 mod support;

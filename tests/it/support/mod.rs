@@ -1,5 +1,6 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
+mod authorization;
 mod outbox;
 mod server;
 mod sink;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+pub use authorization::{Authorization, open, refuse, sign_in};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
