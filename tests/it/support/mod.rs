@@ -1,6 +1,8 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
 mod outbox;
+mod peer;
+mod polling;
 mod server;
 mod sink;
 
@@ -10,7 +12,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-pub use outbox::{Outbox, Sdk, python_outbox};
+pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
+pub use peer::{Over, Peer, Stage};
+pub use polling::Polling;
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 
