@@ -14,6 +14,7 @@ mod connector;
 mod crash;
 mod docs;
 mod fetch_real;
+mod outbox_check;
 mod peers;
 mod pipeline;
 mod support;

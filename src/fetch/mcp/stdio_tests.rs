@@ -320,7 +320,8 @@ async fn a_server_that_floods_is_ended_and_the_flood_is_told() {
     let loud = outbox(SERVER, &["exec yes 'a line of log'"], &[], patient());
     check(loud, Err("`sh` was ended: it wrote more than 4194304 bytes of what is not MCP to its standard output"))
         .await;
-    let notice = r#"{"jsonrpc":"2.0","method":"notifications/later"}"#;
+    let notice =
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/later","params":{{"text":"{}"}}}}"#, "x".repeat(9_000));
     let chatty = outbox(SERVER, &[&format!("exec yes '{notice}'")], &[], patient());
     check(chatty, Err("`sh` was ended: it wrote more than 67108864 bytes to its standard output")).await;
     let noisy = outbox(SERVER, &["yes 'a line of log' >&2"], &[], patient());
@@ -354,6 +355,18 @@ async fn an_answer_that_cannot_be_read_is_told_at_once_as_what_it_is() {
     check(reads(bare), Err("`sh` answered with JSON that has none of the shapes of an answer")).await;
     let early = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"a":NaN}}\n'; exec sleep 600"#;
     check(outbox(early, &[], &[], patient()), Err("`sh` answered with a line that is not JSON: ")).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_and_was_not_asked_for_does_not_fail_the_next_read() {
+    let late = r#"text fine; printf '{"jsonrpc":"2.0","id":4711,"result":{"a":NaN}}\n'"#;
+    let mut outbox = outbox(SERVER, &[late], &[], patient());
+    outbox.read("acme://n").await.unwrap();
+    while !outbox.connection.as_ref().is_some_and(Connection::is_lost) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(outbox.read("acme://n").await, Ok("fine".to_owned()));
+    outbox.close().await;
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import Resource
 from pydantic import AnyUrl
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.routing import Route
 
 from outbox import URI, Outbox, http_port, serve_http
 
@@ -77,7 +77,11 @@ def http_app():
             yield
             tasks.cancel_scope.cancel()
 
-    return Starlette(routes=[Mount("/mcp", sessions.handle_request)], lifespan=lifespan)
+    class Endpoint:
+        async def __call__(self, scope, receive, send):
+            await sessions.handle_request(scope, receive, send)
+
+    return Starlette(routes=[Route("/mcp", Endpoint())], lifespan=lifespan)
 
 
 port = http_port()
