@@ -17,6 +17,7 @@ mod fetch_real;
 mod login;
 mod oauth;
 mod outbox_check;
+mod peers;
 mod pipeline;
 mod support;
 mod tidy;

@@ -2,6 +2,8 @@
 
 mod authorization;
 mod outbox;
+mod peer;
+mod polling;
 mod server;
 mod sink;
 
@@ -13,6 +15,8 @@ use tempfile::TempDir;
 
 pub use authorization::{Authorization, open, refuse, sign_in};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
+pub use peer::{Over, Peer, Stage};
+pub use polling::Polling;
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 
