@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
-use crate::fetch::mcp::{McpOutbox, Times};
+use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
@@ -151,11 +151,12 @@ impl App {
 /// What is polled, and a seat for every connector.
 fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
     let mut pollers = Vec::new();
+    let clients = Clients::new();
     let mut seats = Vec::new();
     for workspace in config.workspaces.values() {
         let budget = Arc::new(Budget::new(config.reads_per_minute_max, shared.clock.clone()));
         for connector in workspace.connectors.values() {
-            let poller = poller(shared, workspace, connector, &budget);
+            let poller = poller(shared, &clients, workspace, connector, &budget);
             let polled = match &poller {
                 Ok(poller) => Ok(poller.handle()),
                 Err(reason) => Err(reason.clone()),
@@ -170,6 +171,7 @@ fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
 /// The poller of a connector; or why there is none, if it should have one.
 fn poller(
     shared: &Shared,
+    clients: &Clients,
     workspace: &Workspace,
     connector: &Connector,
     budget: &Arc<Budget>,
@@ -178,8 +180,9 @@ fn poller(
         return Err(connector.not_polled.clone());
     }
     let (name, source) = (&workspace.name, &connector.name);
-    let outbox = McpOutbox::new(name, connector, &shared.config.secrets, Times::default(), shared.clock.clone());
-    match outbox {
+    let (secrets, clock) = (&shared.config.secrets, shared.clock.clone());
+    let common = Common { secrets, times: Times::default(), clock, clients: clients.clone() };
+    match McpOutbox::new(name, connector, &common) {
         Ok(outbox) => Poller::new(shared.clone(), name, source, Box::new(outbox), Arc::clone(budget)).ok_or(None),
         Err(error) => {
             tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
@@ -213,7 +216,7 @@ pub async fn poll_once(
     let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
     let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
     let shared = shared(config, &inbox, &clock, &nobody);
-    let poller = poller(&shared, workspace, connector, &budget)
+    let poller = poller(&shared, &Clients::new(), workspace, connector, &budget)
         .map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;
     Ok(poller.once(stop).await)
 }

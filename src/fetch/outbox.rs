@@ -15,8 +15,15 @@ pub trait Outbox: Send + fmt::Debug {
     /// no connection, or the server says no such things. Dropping the future loses nothing.
     fn changed(&mut self) -> BoxFuture<'_, ()>;
 
-    /// The revision of the protocol that the server spoke last, where it was reached.
+    /// The revision of the protocol that the server spoke last, where it was reached; in an earlier run, too, if that was
+    /// handed in.
     fn revision(&self) -> Option<String>;
+
+    /// Hands in what [`Outbox::revision`] told in an earlier run, before the first read: a server that had no discovery
+    /// is then not asked for it first, which it may meet with ten seconds of silence.
+    fn remember(&mut self, revision: Option<String>) {
+        let _ = revision;
+    }
 
     /// Closes the connection, in bounded time. A later read would connect again.
     fn close(&mut self) -> BoxFuture<'_, ()>;
@@ -72,12 +79,14 @@ impl ReadError {
         }
     }
 
-    /// Whether the server's own words speak of the cursor.
+    /// Whether the server's own words name a cursor, as those that do not know the one they were given do. The URI that
+    /// was asked for holds that word itself, so that words which only repeat a URI say nothing.
     pub fn speaks_of_cursor(&self) -> bool {
-        match self {
-            Self::NotFound(message) | Self::Refused { message, .. } => message.to_lowercase().contains("cursor"),
-            _ => false,
-        }
+        let (Self::NotFound(words) | Self::Refused { message: words, .. }) = self else {
+            return false;
+        };
+        let is_uri = |word: &&str| word.contains("://") || word.contains('?');
+        words.split_whitespace().filter(|word| !is_uri(word)).any(|word| word.to_ascii_lowercase().contains("cursor"))
     }
 }
 
@@ -119,3 +128,39 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_a_cursor_are_told_from_words_that_repeat_the_uri() {
+        let check = |words: &str, speaks: bool| {
+            assert_eq!(ReadError::NotFound(words.to_owned()).speaks_of_cursor(), speaks, "{words}");
+            let refused = ReadError::Refused { code: -32603, message: words.to_owned() };
+            assert_eq!(refused.speaks_of_cursor(), speaks, "{words}");
+        };
+        let uri = "acme://notifications?cursor=c-7&maxEvents=100&maxAgeMs=7776000000";
+        check("unknown cursor 'c-7': this outbox never gave it; read without a cursor to start from now", true);
+        check("unknown cursor \"c-7\": this outbox never gave it; read without a cursor to start from now", true);
+        check("MCP error -32602: Invalid Cursor", true);
+        check("cursor=c-7 is not one of ours", true);
+        check(&format!("Error reading resource '{uri}': unknown cursor c-7"), true);
+        check(&format!("Error creating resource from template: {uri}: cursor expired"), true);
+        check(&format!("Unknown resource: {uri}"), false);
+        check(&format!("Unknown resource: '{uri}'"), false);
+        check(&format!("Resource {uri} not found"), false);
+        check(&format!("MCP error -32602: Resource {uri} not found"), false);
+        check(&format!("Resource not found: \"{uri}\"."), false);
+        check("urn:acme:outbox?cursor=c-7 is not there", false);
+        check("Unknown resource: cursor://notifications", false);
+        check("Internal error", false);
+        check("", false);
+    }
+
+    #[test]
+    fn only_the_words_of_a_server_speak_of_a_cursor() {
+        let lost = ReadError::Disconnected("its last words: unknown cursor".to_owned());
+        assert!(!lost.speaks_of_cursor());
+    }
+}

@@ -1,6 +1,8 @@
 //! The errors of the protocol's library, told in our words.
 
+use std::collections::VecDeque;
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -8,6 +10,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::seen::Stray;
 use super::{MESSAGE_BYTES_MAX, words};
 use crate::clock::{Clock, until};
 use crate::fetch::outbox::ReadError;
@@ -15,9 +18,14 @@ use crate::fetch::outbox::ReadError;
 /// Tells errors, without what the server was trusted with.
 #[derive(Clone)]
 pub(super) struct Faults {
-    hidden: Vec<String>,
+    hidden: Arc<Vec<String>>,
+    /// Tokens that were fetched; the last few.
+    tokens: Arc<Mutex<VecDeque<String>>>,
     clock: Clock,
 }
+
+/// Tokens kept to be hidden: a server may still speak of the one before.
+const TOKENS_MAX: usize = 4;
 
 impl std::fmt::Debug for Faults {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,12 +35,48 @@ impl std::fmt::Debug for Faults {
 
 impl Faults {
     pub(super) fn new(hidden: Vec<String>, clock: Clock) -> Self {
-        Self { hidden, clock }
+        Self { hidden: Arc::new(words::telling(hidden)), tokens: Arc::default(), clock }
+    }
+
+    /// This token is hidden too, from now on.
+    pub(super) fn hide(&self, token: &str) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.iter().any(|known| known == token) {
+            return;
+        }
+        if tokens.len() >= TOKENS_MAX {
+            tokens.pop_front();
+        }
+        tokens.push_back(token.to_owned());
+    }
+
+    fn hidden(&self) -> Vec<String> {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        words::telling(self.hidden.iter().chain(tokens.iter()).cloned().collect())
     }
 
     /// Words of the server, fit to be told.
     pub(super) fn fit(&self, said: &str) -> String {
-        words::fit(said, &self.hidden)
+        words::fit(said, &self.hidden())
+    }
+
+    /// The same for a line that is no message.
+    pub(super) fn fit_stray(&self, stray: &Stray) -> String {
+        if stray.is_cut {
+            words::fit(&self.beginning(&stray.bytes), &[])
+        } else {
+            self.fit(&String::from_utf8_lossy(&stray.bytes))
+        }
+    }
+
+    /// A whole line of the server, without secrets.
+    pub(super) fn masked(&self, said: &str) -> String {
+        words::masked(said, &self.hidden())
+    }
+
+    /// The beginning of a line that was longer, without secrets.
+    pub(super) fn beginning(&self, said: &[u8]) -> String {
+        words::beginning(said, &self.hidden())
     }
 
     /// Why the handshake failed.
@@ -43,6 +87,11 @@ impl Faults {
                 ReadError::Refused { code: *code, message: self.fit(message) }
             }
             ClientInitializeError::TransportError { error, .. } => self.of_transport(error.error.as_ref()),
+            ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. } => ReadError::NotMcp(
+                "the server answered the handshake with the id of another request; an answer carries the id of its request"
+                    .to_owned(),
+            ),
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
                 ReadError::Disconnected("it ended during the handshake".to_owned())
             }
@@ -84,7 +133,8 @@ impl Faults {
         }
     }
 
-    fn of_http(&self, error: &StreamableHttpError<reqwest::Error>) -> ReadError {
+    /// Why a request over HTTP failed.
+    pub(super) fn of_http(&self, error: &StreamableHttpError<reqwest::Error>) -> ReadError {
         let plain = |status| ReadError::Http { status, retry_after: None };
         match error {
             StreamableHttpError::HttpStatus(error) => {
@@ -94,9 +144,10 @@ impl Faults {
             StreamableHttpError::AuthRequired(_) => plain(401),
             StreamableHttpError::InsufficientScope(_) => plain(403),
             StreamableHttpError::ResponseBodyTooLarge { .. } => ReadError::TooLarge { bytes_max: MESSAGE_BYTES_MAX },
-            StreamableHttpError::UnexpectedServerResponse(text) => match status_in(text) {
-                Some(status) => plain(status),
-                None => ReadError::NotMcp(
+            StreamableHttpError::UnexpectedServerResponse(text) => match (status_in(text), mistake_in(text)) {
+                (Some(status), _) => plain(status),
+                (None, Some(mistake)) => ReadError::NotMcp(format!("the server answered JSON that is none: {mistake}")),
+                (None, None) => ReadError::NotMcp(
                     "the server answered something that is not MCP; check the connector's url".to_owned(),
                 ),
             },
@@ -104,7 +155,15 @@ impl Faults {
                 "the server answered something that is not MCP ({}); check the connector's url",
                 self.fit(found.as_deref().unwrap_or("no content type"))
             )),
-            StreamableHttpError::ReinitializationFailed(error) => self.of_answer(error),
+            // Whatever its code, it says nothing of the resource.
+            StreamableHttpError::ReinitializationFailed(ErrorData { code: ErrorCode(code), message, .. }) => {
+                ReadError::Refused { code: *code, message: self.fit(message) }
+            }
+            // What we said ourselves on the way.
+            StreamableHttpError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<ReadError>()) => {
+                let ours = error.get_ref().and_then(|inner| inner.downcast_ref::<ReadError>());
+                ours.cloned().unwrap_or_else(|| ReadError::Disconnected(self.fit(&root(error))))
+            }
             // The URL in its own text may hold a credential; its cause does not.
             StreamableHttpError::Client(error) if error.is_connect() => ReadError::NotConnected(self.fit(&root(error))),
             StreamableHttpError::Client(error) => ReadError::Disconnected(self.fit(&root(error))),
@@ -126,6 +185,16 @@ impl Faults {
 /// The status in the text the library makes of an answer that is an error: `HTTP 404 Not Found: …`.
 fn status_in(text: &str) -> Option<u16> {
     text.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
+}
+
+/// What is wrong with the JSON, in the text the library makes of a body it cannot read: `…Message: lone leading
+/// surrogate in hex escape at line 1 column 9: {…`. The body itself is not told.
+fn mistake_in(text: &str) -> Option<&str> {
+    let (_, mistake) = text.split_once("as ServerJsonRpcMessage: ")?;
+    let column = mistake.find(" column ")? + " column ".len();
+    let digits = mistake.get(column..)?.find(|next: char| !next.is_ascii_digit())?;
+    // Of JSON that is no message of MCP the library says neither line nor column of any use.
+    mistake.get(..column + digits).filter(|mistake| !mistake.contains("message") && !mistake.contains("`"))
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -1,42 +1,59 @@
 //! A server behind streamable HTTP.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use url::Url;
 
 use super::MESSAGE_BYTES_MAX;
+use super::again::Waits;
 use super::client::Client;
-use crate::address::PublicOnly;
+use super::clients::Clients;
+use super::credential::Credential;
+use super::fault::Faults;
+use super::heard::Heard;
+use super::streams::AtOnce;
+use crate::config::Secret;
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
-
-/// Resolving, connecting and TLS together.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// An idle connection is closed after this: common servers close theirs after five seconds, and a request that meets
-/// that moment is lost.
-const IDLE_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// Bytes read of an answer that is an error and not MCP.
 const ERROR_BYTES_MAX: usize = 4 << 10;
 
-/// A stream of answers that breaks is taken up again so often, at most so far apart.
-const STREAM_RETRIES_MAX: usize = 3;
-const STREAM_RETRY_WAIT_MAX: Duration = Duration::from_secs(8);
+/// Who asks: the workspace's name in both (product contract, "The poll, exactly").
+const IDENTITY: [&str; 2] = ["x-tenant-id", "x-workspace-id"];
 
-/// An endpoint and who we are to it.
+/// Headers that are the protocol's, HTTP's or the host's to set.
+const RESERVED: [&str; 14] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "te",
+    "transfer-encoding",
+];
+
+/// An endpoint, and who we are to it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     url: Url,
-    token: Option<String>,
     workspace: Name,
+    is_private: bool,
+    credential: Credential,
+    headers: Arc<[(HeaderName, HeaderValue)]>,
+    clients: Clients,
+    waits: Waits,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -45,9 +62,36 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// What every request to an endpoint carries.
+#[derive(Debug)]
+pub(super) struct Signature {
+    pub credential: Credential,
+    /// By name, with the secret that each holds.
+    pub headers: BTreeMap<String, Name>,
+}
+
 impl Endpoint {
-    pub(super) fn new(workspace: &Name, url: &Url, token: Option<String>) -> Self {
-        Self { url: url.clone(), token, workspace: workspace.clone() }
+    /// # Errors
+    /// When a header cannot be sent: its secret is not there, its value is none for a header, or it is not the
+    /// connector's to set.
+    pub(super) fn new(
+        workspace: &Name,
+        url: &Url,
+        is_private: bool,
+        signature: Signature,
+        secrets: &BTreeMap<Name, Secret>,
+        clients: &Clients,
+        waits: Waits,
+    ) -> Result<Self, ReadError> {
+        let Signature { credential, headers } = signature;
+        let is_signed = !matches!(credential, Credential::None);
+        let custom = headers.iter().map(|(name, secret)| header(name, secret, secrets, is_signed));
+        let mut headers = custom.collect::<Result<Vec<_>, ReadError>>()?;
+        if let Ok(value) = HeaderValue::from_str(workspace.as_str()) {
+            headers.extend(IDENTITY.map(|name| (HeaderName::from_static(name), value.clone())));
+        }
+        let (workspace, clients) = (workspace.clone(), clients.clone());
+        Ok(Self { url: url.clone(), workspace, is_private, credential, headers: headers.into(), clients, waits })
     }
 
     /// Host and port: all of a URL that is sure to hold no credential.
@@ -56,45 +100,22 @@ impl Endpoint {
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// A client of its own, which asks this server and no other; and what is set once an answer was too large.
-    pub(super) fn transport(&self) -> Result<(StreamableHttpClientTransport<Client>, Arc<AtomicBool>), ReadError> {
-        let client =
-            self.client().map_err(|_| ReadError::NotConnected("the HTTP client cannot be set up".to_owned()))?;
-        let mut again = ExponentialBackoff::default();
-        again.max_times = Some(STREAM_RETRIES_MAX);
-        again.max_delay = Some(STREAM_RETRY_WAIT_MAX);
+    /// A connection to be made, and what will be heard on it.
+    pub(super) fn transport(
+        &self,
+        faults: &Faults,
+    ) -> Result<(StreamableHttpClientTransport<Client>, Arc<Heard>), ReadError> {
+        let client = self.clients.of(&self.workspace, self.is_private)?;
+        let (credential, headers) = (self.credential.clone(), Arc::clone(&self.headers));
+        let client = Client::new(client, credential, headers, faults.clone(), self.waits);
         let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .max_json_response_size(MESSAGE_BYTES_MAX)
             .max_sse_event_size(MESSAGE_BYTES_MAX)
             .max_error_response_size(ERROR_BYTES_MAX)
             .reinit_on_expired_session(true);
-        config.retry_config = Arc::new(again);
-        if let Some(token) = &self.token {
-            config = config.auth_header(token);
-        }
-        let client = Client::new(client);
-        let too_large = client.too_large();
-        Ok((StreamableHttpClientTransport::with_client(client, config), too_large))
-    }
-
-    fn client(&self) -> reqwest::Result<reqwest::Client> {
-        // One provider for the whole process; whoever comes first installs it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut identity = HeaderMap::new();
-        if let Ok(workspace) = HeaderValue::from_str(self.workspace.as_str()) {
-            identity.insert("x-tenant-id", workspace.clone());
-            identity.insert("x-workspace-id", workspace);
-        }
-        reqwest::Client::builder()
-            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
-            .default_headers(identity)
-            .dns_resolver(PublicOnly)
-            .no_proxy()
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIME_MAX)
-            .pool_idle_timeout(IDLE_TIME_MAX)
-            .build()
+        config.retry_config = Arc::new(AtOnce);
+        let heard = client.heard();
+        Ok((StreamableHttpClientTransport::with_client(client, config), heard))
     }
 
     /// Names the host where an error of the connection does not.
@@ -108,4 +129,28 @@ impl Endpoint {
             error => error,
         }
     }
+}
+
+/// A header of the connector's own.
+fn header(
+    name: &str,
+    secret: &Name,
+    secrets: &BTreeMap<Name, Secret>,
+    is_signed: bool,
+) -> Result<(HeaderName, HeaderValue), ReadError> {
+    let cannot = |why: String| ReadError::NotConnected(format!("the header `{name}` cannot be sent: {why}"));
+    let parsed: HeaderName = name.parse().map_err(|_| cannot("this is no name of a header".to_owned()))?;
+    if RESERVED.contains(&parsed.as_str()) || IDENTITY.contains(&parsed.as_str()) {
+        return Err(cannot("Switchbell sets it itself; take it out of `headers`".to_owned()));
+    }
+    if is_signed && parsed.as_str() == "authorization" {
+        return Err(cannot("`auth` sets it already; take one of the two out".to_owned()));
+    }
+    let mut value = HeaderValue::from_str(&super::value_of(secret, secrets)?).map_err(|_| {
+        cannot(format!(
+            "the secret \"{secret}\" holds a line break, or what else no header can hold; correct its value"
+        ))
+    })?;
+    value.set_sensitive(true);
+    Ok((parsed, value))
 }

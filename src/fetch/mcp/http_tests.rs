@@ -16,28 +16,28 @@ use super::*;
 use crate::config::{Auth, Poll, SecretPlace};
 use crate::notification::Level;
 
-const TOKEN: &str = "s3cret-token";
+pub(super) const TOKEN: &str = "s3cret-token";
 
 /// A request as the server got it.
 #[derive(Clone, Debug)]
-struct Got {
-    method: Method,
-    headers: HeaderMap,
-    message: Value,
+pub(super) struct Got {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) message: Value,
 }
 
-type Log = Arc<Mutex<Vec<Got>>>;
+pub(super) type Log = Arc<Mutex<Vec<Got>>>;
 
 /// A server on a loopback port, gone when this is dropped.
-struct Site {
-    url: String,
-    log: Log,
+pub(super) struct Site {
+    pub(super) url: String,
+    pub(super) log: Log,
     _tasks: JoinSet<()>,
 }
 
 impl Site {
     /// Serves what `answer` makes of each request; it gets the requests before that, too.
-    async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
+    pub(super) async fn start(answer: impl Fn(&Got, &[Got]) -> Response + Clone + Send + Sync + 'static) -> Self {
         let log = Log::default();
         let seen = log.clone();
         let handler = move |request: Request| async move {
@@ -57,21 +57,31 @@ impl Site {
         Self { url, log, _tasks: tasks }
     }
 
-    fn outbox(&self) -> McpOutbox {
+    pub(super) fn outbox(&self) -> McpOutbox {
         outbox_at(&self.url, patient())
     }
 
-    fn methods(&self) -> Vec<String> {
+    pub(super) fn methods(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         log.iter().filter_map(|got| got.message["method"].as_str().map(str::to_owned)).collect()
     }
 }
 
-fn patient() -> Times {
+pub(super) fn patient() -> Times {
     Times::default()
 }
 
-fn outbox_at(url: &str, times: Times) -> McpOutbox {
+pub(super) fn common(secrets: &BTreeMap<Name, Secret>, times: Times) -> Common<'_> {
+    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
+    Common { secrets, times, clock, clients: Clients::new() }
+}
+
+pub(super) fn secret(value: &str) -> Secret {
+    let place = SecretPlace::Connector;
+    Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() }
+}
+
+pub(super) fn outbox_at(url: &str, times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
@@ -85,22 +95,19 @@ fn outbox_at(url: &str, times: Times) -> McpOutbox {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let place = SecretPlace::Connector;
-    let secret = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
-    let secrets = BTreeMap::from([("token".parse().unwrap(), secret)]);
-    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
-    McpOutbox::new(&"acme".parse().unwrap(), &connector, &secrets, times, clock).unwrap()
+    let secrets = BTreeMap::from([("token".parse().unwrap(), secret(TOKEN))]);
+    McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, times)).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response {
+pub(super) fn json_answer(status: u16, body: &Value) -> Response {
     (StatusCode::from_u16(status).unwrap(), [("content-type", "application/json")], body.to_string()).into_response()
 }
 
-fn result(got: &Got, result: Value) -> Response {
+pub(super) fn result(got: &Got, result: Value) -> Response {
     json_answer(200, &json!({"jsonrpc": "2.0", "id": got.message["id"], "result": result}))
 }
 
-fn text(got: &Got, text: &str) -> Response {
+pub(super) fn text(got: &Got, text: &str) -> Response {
     result(
         got,
         json!({"resultType": "complete", "contents": [{"uri": "acme://n", "text": text}], "ttlMs": 60_000, "cacheScope": "private"}),
@@ -108,11 +115,15 @@ fn text(got: &Got, text: &str) -> Response {
 }
 
 /// Answers the handshake of the newest revision, and reads with `read`.
-fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
+    modern_with(got, json!({"resources": {}}), read)
+}
+
+pub(super) fn modern_with(got: &Got, capabilities: Value, read: impl Fn(&Got) -> Response) -> Response {
     match got.message["method"].as_str() {
         Some("server/discover") => result(
             got,
-            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"resources": {}}, "ttlMs": 0, "cacheScope": "private"}),
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}),
         ),
         Some("resources/read") => read(got),
         _ => StatusCode::ACCEPTED.into_response(),
@@ -120,13 +131,22 @@ fn modern(got: &Got, read: impl Fn(&Got) -> Response) -> Response {
 }
 
 /// Answers the handshake of the revision before, and reads with `read`.
-fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
+pub(super) fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> Response {
+    legacy_with(got, session, json!({"resources": {}}), read)
+}
+
+pub(super) fn legacy_with(
+    got: &Got,
+    session: &'static str,
+    capabilities: Value,
+    read: impl Fn(&Got) -> Response,
+) -> Response {
     let error =
         json!({"jsonrpc": "2.0", "id": got.message["id"], "error": {"code": -32601, "message": "Method not found"}});
     match got.message["method"].as_str() {
         Some("server/discover") => json_answer(200, &error),
         Some("initialize") => {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "acme", "version": "1"}});
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "acme", "version": "1"}});
             let mut response = result(got, hello);
             response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
             response
@@ -138,7 +158,7 @@ fn legacy(got: &Got, session: &'static str, read: impl Fn(&Got) -> Response) -> 
 }
 
 /// Reads once and closes.
-async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
+pub(super) async fn check(mut outbox: McpOutbox, expected: Result<&str, &str>) {
     let read = outbox.read("acme://n").await;
     outbox.close().await;
     match (read, expected) {
@@ -178,24 +198,6 @@ async fn every_request_says_who_asks_and_carries_the_token() {
         assert_eq!(header("authorization"), Some(format!("Bearer {TOKEN}")), "{got:?}");
         assert_eq!(header("cookie"), None);
     }
-}
-
-#[tokio::test]
-async fn a_session_that_expired_is_opened_anew_within_the_read() {
-    let site = Site::start(|got, before| {
-        let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();
-        let session = if reads == 0 { "s-1" } else { "s-2" };
-        legacy(got, session, |got| match (reads, got.headers.get("mcp-session-id")) {
-            (0, _) => text(got, "one"),
-            (_, Some(session)) if session == "s-2" => text(got, "two"),
-            _ => StatusCode::NOT_FOUND.into_response(),
-        })
-    })
-    .await;
-    let mut outbox = site.outbox();
-    assert_eq!(outbox.read("acme://n").await, Ok("one".to_owned()));
-    assert_eq!(outbox.read("acme://n").await, Ok("two".to_owned()));
-    outbox.close().await;
 }
 
 #[tokio::test]
@@ -327,6 +329,36 @@ async fn a_secret_that_is_not_there_is_named() {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &BTreeMap::new(), patient(), Clock::system());
+    let secrets = BTreeMap::new();
+    let outbox = McpOutbox::new(&"acme".parse().unwrap(), &connector, &common(&secrets, patient()));
     assert_eq!(outbox.unwrap_err().to_string(), "the secret \"token\" is not there: add it to `secrets`");
+}
+
+#[tokio::test]
+async fn an_answer_with_another_id_is_told_at_once_and_an_error_is_an_answer_whatever_its_id() {
+    let with_id = |id: Value, key: &'static str, what: Value| {
+        move |got: &Got, _: &[Got]| modern(got, |_| json_answer(200, &json!({"jsonrpc": "2.0", "id": id, key: what})))
+    };
+    let contents = json!({"contents": [{"uri": "acme://n", "text": "fine"}]});
+    let site = Site::start(with_id(json!(4711), "result", contents.clone())).await;
+    check(site.outbox(), Err("the server answered with the id of another request")).await;
+    let site = Site::start(|got, _| {
+        let (id, contents) =
+            (got.message["id"].to_string(), json!({"contents": [{"uri": "acme://n", "text": "fine"}]}));
+        modern(got, |_| json_answer(200, &json!({"jsonrpc": "2.0", "id": id, "result": contents})))
+    })
+    .await;
+    check(site.outbox(), Ok("fine")).await;
+    for id in [json!(null), json!("server-error"), json!(4711)] {
+        let site = Site::start(with_id(id, "error", json!({"code": -32603, "message": "out of cheese"}))).await;
+        check(site.outbox(), Err("the server answered with the error -32603: out of cheese")).await;
+    }
+}
+
+#[tokio::test]
+async fn json_that_is_none_is_told_with_its_mistake() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"result":{"s3cret-token":"\ud83d"}}"#;
+    let site =
+        Site::start(move |got, _| modern(got, |_| ([("content-type", "application/json")], body).into_response()));
+    check(site.await.outbox(), Err("the server answered JSON that is none: ")).await;
 }

@@ -1,34 +1,26 @@
 //! A server as a child process that speaks MCP on its standard input and output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::RoleClient;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::fault::Faults;
-use super::stdout::{Seen, Watched};
+use super::lines::Lines;
+use super::seen::{Alarm, Seen};
+use super::stderr::{LastWords, Listener};
 use super::{MESSAGE_BYTES_MAX, Times};
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
 
 /// The variables a child inherits; the rest of the host's environment is not its business.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
-
-/// Lines kept of what a child wrote to its standard error: enough for the end of a stack trace.
-const LAST_WORDS_LINES_MAX: usize = 5;
-
-/// Longest line of standard error that is kept and logged, in bytes.
-const LAST_WORDS_LINE_BYTES_MAX: usize = 1_000;
 
 /// How long an answer may still come after the child is gone: what it wrote may be on its way.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(250);
@@ -47,7 +39,7 @@ pub(super) struct Program {
 }
 
 /// The transport of a child.
-type Pipes = AsyncRwTransport<RoleClient, Watched<ChildStdout>, ChildStdin>;
+type Pipes = Lines<ChildStdout, ChildStdin>;
 
 impl Program {
     /// None when `run` is empty.
@@ -92,11 +84,13 @@ impl Program {
 
         let (seen, last_words) = (Seen::new(), LastWords::default());
         let (ended_sender, ended) = watch::channel(None);
+        let (workspace, source) = (self.workspace.clone(), self.source.clone());
+        let listener =
+            Listener { workspace, source, faults: faults.clone(), seen: seen.clone(), words: last_words.clone() };
         let mut tasks = JoinSet::new();
-        tasks.spawn(wait(child, pid, ended_sender));
-        tasks.spawn(listen(stderr, last_words.clone(), self.workspace.clone(), self.source.clone(), faults.clone()));
-        let watched = Watched::new(stdout, MESSAGE_BYTES_MAX, seen.clone());
-        let transport = AsyncRwTransport::new(watched, stdin).with_max_line_length(MESSAGE_BYTES_MAX);
+        tasks.spawn(wait(child, pid, listener.clone(), ended_sender));
+        tasks.spawn(listener.listen(stderr));
+        let transport = Lines::new(stdout, stdin, MESSAGE_BYTES_MAX, seen.clone());
         let (workspace, source) = (self.workspace.clone(), self.source.clone());
         let process = Process {
             name: self.name(),
@@ -152,25 +146,48 @@ impl Process {
         self.ended.borrow().is_some() || self.ended.has_changed().is_err()
     }
 
-    /// What `future` comes to, unless the child ends first, or writes a line that is too long and so is no answer.
-    pub(super) async fn while_it_runs<T>(&mut self, future: impl Future<Output = T>) -> Result<T, ReadError> {
+    /// What `future` comes to, unless the child ends first, or writes what is no answer and leaves no hope for one.
+    pub(super) async fn while_it_runs<T>(
+        &mut self,
+        future: impl Future<Output = T>,
+        faults: &Faults,
+    ) -> Result<T, ReadError> {
+        self.seen.begin();
         let ended = end(self.ended.clone());
         let mut future = std::pin::pin!(future);
         let done = tokio::select! {
             biased;
-            done = &mut future => Some(done),
-            () = self.seen.too_long() => return Err(ReadError::TooLarge { bytes_max: MESSAGE_BYTES_MAX }),
-            () = ended => tokio::time::timeout(DRAIN_TIME_MAX, future).await.ok(),
+            done = &mut future => Ok(done),
+            alarm = self.seen.alarm() => Err(self.alarmed(&alarm)),
+            () = ended => {
+                let drained = tokio::time::timeout(DRAIN_TIME_MAX, future).await;
+                drained.map_err(|_| ReadError::Disconnected(String::new()))
+            }
         };
-        self.warn_of_stray();
-        done.ok_or_else(|| ReadError::Disconnected(String::new()))
+        self.warn_of_stray(faults);
+        done
     }
 
-    fn warn_of_stray(&mut self) {
-        if !self.is_warned && self.seen.stray().is_some() {
+    fn alarmed(&self, alarm: &Alarm) -> ReadError {
+        let name = &self.name;
+        match alarm {
+            Alarm::TooLong => ReadError::TooLarge { bytes_max: MESSAGE_BYTES_MAX },
+            Alarm::Broken(why) => ReadError::NotMcp(format!("`{name}` {why}")),
+            Alarm::Flood(flood) => ReadError::NotMcp(format!("`{name}` was ended: {flood}")),
+        }
+    }
+
+    fn warn_of_stray(&mut self, faults: &Faults) {
+        if self.is_warned {
+            return;
+        }
+        if let Some(stray) = self.seen.first_stray() {
             self.is_warned = true;
-            let (workspace, source) = (&self.workspace, &self.source);
-            tracing::warn!(%workspace, %source, "the server writes to its standard output what is not MCP; it belongs on standard error");
+            let (workspace, source, stray) = (&self.workspace, &self.source, faults.fit_stray(&stray));
+            tracing::warn!(
+                %workspace, %source,
+                "the server writes to its standard output what is not MCP; it belongs on standard error: \"{stray}\""
+            );
         }
     }
 
@@ -190,18 +207,34 @@ impl Process {
         })
     }
 
-    /// Says more about an error of the handshake, and ends the child.
-    pub(super) async fn explain(self, error: ReadError, faults: &Faults, times: Times) -> ReadError {
-        let error = match error {
+    /// Says more about an error of a read.
+    pub(super) async fn explain(&self, error: ReadError, faults: &Faults) -> ReadError {
+        match error {
+            // The end of the stream may be noticed before its cause.
+            ReadError::Disconnected(_) if let Some(alarm) = self.seen.standing() => self.alarmed(&alarm),
             ReadError::Disconnected(_) => self.farewell(faults).await,
-            ReadError::Timeout { .. } | ReadError::NotMcp(_) => match self.seen.stray() {
+            ReadError::Timeout { waited } => match self.seen.came_instead() {
+                Some(what) => {
+                    let (name, seconds) = (&self.name, waited.as_secs_f64());
+                    ReadError::NotMcp(format!("`{name}` {what}; nothing else came within {seconds} s"))
+                }
+                None => error,
+            },
+            error => error,
+        }
+    }
+
+    /// Says more about an error of the handshake, and ends the child.
+    pub(super) async fn explain_start(self, error: ReadError, faults: &Faults, times: Times) -> ReadError {
+        let error = match self.explain(error, faults).await {
+            ReadError::Timeout { waited } => match self.seen.first_stray() {
                 Some(stray) => ReadError::NotMcp(format!(
                     "`{}` answered something that is not MCP: \"{}\"; its standard output is for MCP alone, everything \
                      else belongs on standard error",
                     self.name,
-                    faults.fit(&stray)
+                    faults.fit_stray(&stray)
                 )),
-                None => error,
+                None => ReadError::Timeout { waited },
             },
             error => error,
         };
@@ -242,9 +275,18 @@ async fn end(mut ended: watch::Receiver<Option<ExitStatus>>) {
     let _ = ended.wait_for(Option::is_some).await;
 }
 
-/// Waits for the child, then kills what it left behind in its group.
-async fn wait(mut child: Child, pid: Pid, ended: watch::Sender<Option<ExitStatus>>) {
-    let status = child.wait().await;
+/// Waits for the child, and ends it should it flood; then kills what it left behind in its group.
+async fn wait(mut child: Child, pid: Pid, listener: Listener, ended: watch::Sender<Option<ExitStatus>>) {
+    let Listener { workspace, source, seen, .. } = listener;
+    let status = tokio::select! {
+        status = child.wait() => status,
+        flood = seen.flood() => {
+            // Nobody reads what it writes any more; without this it would write on, or wait for ever.
+            tracing::warn!(%workspace, %source, "the server is ended: {flood}");
+            let _ = kill_process_group(pid, Signal::KILL);
+            child.wait().await
+        }
+    };
     let _ = kill_process_group(pid, Signal::KILL);
     ended.send_replace(Some(status.unwrap_or_default()));
 }
@@ -256,56 +298,4 @@ fn exited(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "ended".to_owned(),
     }
-}
-
-/// The last lines of a child's standard error.
-#[derive(Clone, Debug, Default)]
-struct LastWords {
-    lines: Arc<Mutex<VecDeque<String>>>,
-    whole: watch::Sender<bool>,
-}
-
-impl LastWords {
-    fn add(&self, line: String) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() >= LAST_WORDS_LINES_MAX {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-
-    fn text(&self) -> String {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
-    }
-
-    /// Returns once nothing more can come.
-    async fn is_whole(&self) {
-        let _ = self.whole.subscribe().wait_for(|whole| *whole).await;
-    }
-}
-
-/// Drains the child's standard error, so that it never blocks on it: the last lines are kept, each is logged.
-async fn listen(mut stderr: impl AsyncRead + Unpin, words: LastWords, workspace: Name, source: Name, faults: Faults) {
-    let mut line = Vec::new();
-    let mut chunk = [0; 8_192];
-    let say = |line: &mut Vec<u8>| {
-        let said = String::from_utf8_lossy(line).trim_end().to_owned();
-        line.clear();
-        if !said.is_empty() {
-            tracing::debug!(%workspace, %source, "the server says: {}", faults.fit(&said));
-            words.add(said);
-        }
-    };
-    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        for &byte in chunk.iter().take(count) {
-            if byte == b'\n' {
-                say(&mut line);
-            } else if line.len() < LAST_WORDS_LINE_BYTES_MAX {
-                line.push(byte);
-            }
-        }
-    }
-    say(&mut line);
-    words.whole.send_replace(true);
 }

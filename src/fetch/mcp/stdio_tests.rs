@@ -26,7 +26,7 @@ fn outbox(script: &str, arguments: &[&str], env: &[(&str, &str)], times: Times) 
     run(&words.collect::<Vec<_>>(), env, times)
 }
 
-fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
+pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio {
@@ -39,7 +39,9 @@ fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
         ceiling: Level::Info,
         poll: Poll::default(),
     };
-    McpOutbox::new(&"acme".parse().unwrap(), &connector, &BTreeMap::new(), times, Clock::system()).unwrap()
+    let secrets = BTreeMap::new();
+    let common = Common { secrets: &secrets, times, clock: Clock::system(), clients: Clients::new() };
+    McpOutbox::new(&"acme".parse().unwrap(), &connector, &common).unwrap()
 }
 
 fn patient() -> Times {
@@ -48,7 +50,7 @@ fn patient() -> Times {
 
 fn hasty() -> Times {
     let short = Duration::from_millis(1_500);
-    Times { connect: short, read: short, stop: Duration::from_millis(50) }
+    Times { connect: short, read: short, stop: Duration::from_millis(50), ..patient() }
 }
 
 /// Reads once and closes.
@@ -275,4 +277,102 @@ async fn a_read_that_is_given_up_in_the_middle_of_a_start_leaves_nothing_behind(
     }
     let pid = std::fs::read_to_string(&file).unwrap();
     is_gone(pid.trim()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_known_from_before_is_not_asked_for_discovery_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let logged = SERVER.replace("  id=$(", "  printf '%s\n' \"$line\" >> \"$LOG\"\n  id=$(");
+    let methods = || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["method"].clone())
+            .collect::<Vec<_>>()
+    };
+    let start = |read: &str, script: &str| outbox(script, &[read], &[("LOG", log.to_str().unwrap())], patient());
+
+    let mut known = start("text fine", &logged).remembering(Some("2025-06-18".to_owned()));
+    assert_eq!(known.revision().as_deref(), Some("2025-06-18"));
+    assert_eq!(known.read("acme://n").await, Ok("fine".to_owned()));
+    known.close().await;
+    assert_eq!(methods(), ["initialize", "notifications/initialized", "resources/read"]);
+    assert_eq!(known.revision().as_deref(), Some("2025-06-18"), "it is known without a connection too");
+
+    std::fs::write(&log, "").unwrap();
+    let refuses = logged.replace("*'\"initialize\"'*) answer result", "*'\"initialize\"'*) exit 5; answer result");
+    let mut changed = start("text fine", &refuses).remembering(Some("2025-06-18".to_owned()));
+    for expected in [vec!["initialize"], vec!["server/discover", "initialize"]] {
+        std::fs::write(&log, "").unwrap();
+        changed.read("acme://n").await.unwrap_err();
+        assert_eq!(methods(), expected);
+    }
+
+    std::fs::write(&log, "").unwrap();
+    let mut unknown = start("text fine", &logged).remembering(Some("1999-01-01".to_owned()));
+    unknown.read("acme://n").await.unwrap();
+    assert_eq!(methods()[0], "server/discover");
+    unknown.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_floods_is_ended_and_the_flood_is_told() {
+    let loud = outbox(SERVER, &["exec yes 'a line of log'"], &[], patient());
+    check(loud, Err("`sh` was ended: it wrote more than 4194304 bytes of what is not MCP to its standard output"))
+        .await;
+    let notice = r#"{"jsonrpc":"2.0","method":"notifications/later"}"#;
+    let chatty = outbox(SERVER, &[&format!("exec yes '{notice}'")], &[], patient());
+    check(chatty, Err("`sh` was ended: it wrote more than 67108864 bytes to its standard output")).await;
+    let noisy = outbox(SERVER, &["yes 'a line of log' >&2"], &[], patient());
+    check(noisy, Err("`sh` was ended: it wrote more than 16777216 bytes to its standard error")).await;
+    let early = outbox("exec yes '[INFO] starting'", &[], &[], patient());
+    check(early, Err("`sh` was ended: it wrote more than 4194304 bytes of what is not MCP")).await;
+}
+
+#[tokio::test]
+async fn a_server_that_floods_while_nobody_reads_is_ended_too() {
+    for flood in ["yes 'a line of log'", "yes 'a line of log' >&2"] {
+        let mut outbox = outbox(SERVER, &[&format!("text $$; {flood}")], &[], patient());
+        let pid = outbox.read("acme://n").await.unwrap();
+        let Some(Connection { carrier: Carrier::Child(process), .. }) = &outbox.connection else { panic!() };
+        let mut ended = process.ended();
+        ended.wait_for(Option::is_some).await.unwrap();
+        is_gone(&pid).await;
+        assert!(outbox.read("acme://n").await.is_ok(), "and started again by the next read");
+        outbox.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_told_at_once_as_what_it_is() {
+    let reads = |answer: &str| outbox(SERVER, &[answer], &[], patient());
+    let bytes =
+        r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"contents":[{"uri":"acme://n","text":"\377"}]}}\n' "$id""#;
+    check(reads(bytes), Err("`sh` answered with bytes that are not UTF-8, from byte ")).await;
+    check(reads(r"text '\ud83d'"), Err("`sh` answered with a line that is not JSON: ")).await;
+    let bare = r#"printf '{"jsonrpc":"2.0","id":%s}\n' "$id""#;
+    check(reads(bare), Err("`sh` answered with JSON that has none of the shapes of an answer")).await;
+    let early = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"a":NaN}}\n'; exec sleep 600"#;
+    check(outbox(early, &[], &[], patient()), Err("`sh` answered with a line that is not JSON: ")).await;
+}
+
+#[tokio::test]
+async fn what_came_instead_of_an_answer_is_told_when_time_is_up() {
+    let times = Times { connect: Duration::from_secs(20), read: Duration::from_millis(300), ..hasty() };
+    let reads = |answer: &str| outbox(SERVER, &[answer], &[], times);
+    let expected = "`sh` answered a request that nobody made (id 4711); an answer carries the id of its request; nothing else \
+                    came within 0.3 s";
+    check(reads("id=4711; text fine"), Err(expected)).await;
+    let half = r#"printf '{"jsonrpc":"2.0"'"#;
+    check(reads(half), Err("`sh` began a line and did not end it (16 bytes)")).await;
+    check(reads("echo 'a line of log'"), Err("the server did not answer within 0.3 s")).await;
+    check(reads(r#"id="\"$id\""; text fine"#), Ok("fine")).await;
+}
+
+#[tokio::test]
+async fn last_words_that_are_cut_show_no_part_of_a_secret() {
+    let script = r#"head -c 994 /dev/zero | tr '\0' x >&2; echo "$TOKEN" >&2; exit 3"#;
+    let mut outbox = outbox(script, &[], &[("TOKEN", "s3cret-token")], patient());
+    let error = outbox.read("acme://n").await.unwrap_err().to_string();
+    assert!(!error.contains("s3"), "{error}");
 }

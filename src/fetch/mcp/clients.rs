@@ -1,0 +1,105 @@
+//! The HTTP clients of connections: one for each workspace and kind, so that a thousand connectors share what they can
+//! and pooled connections carry nothing from one workspace to another.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use crate::address::PublicOnly;
+use crate::fetch::outbox::ReadError;
+use crate::notification::Name;
+
+/// Resolving, connecting and TLS together.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// An idle connection is closed after this: common servers close theirs after five seconds, and a request that meets
+/// that moment is lost.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(4);
+
+/// A connection on which nothing comes, such as one that waits for hints, is asked so often whether it is still there.
+const ALIVE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Makes HTTP clients and keeps them. Cloning it shares them.
+#[derive(Clone, Default)]
+pub struct Clients(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// The system's certificates are read once; none when they cannot be used.
+    tls: OnceLock<Option<rustls::ClientConfig>>,
+    /// By workspace, and whether its names may lead to private addresses.
+    made: Mutex<BTreeMap<(Name, bool), reqwest::Client>>,
+}
+
+impl std::fmt::Debug for Clients {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Clients").finish_non_exhaustive()
+    }
+}
+
+impl Clients {
+    /// None are made yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The client of `workspace` for names that may lead to public addresses only, or to private ones as well.
+    pub(super) fn of(&self, workspace: &Name, is_private: bool) -> Result<reqwest::Client, ReadError> {
+        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (workspace.clone(), is_private);
+        if let Some(client) = made.get(&key) {
+            return Ok(client.clone());
+        }
+        let client = self.build(is_private).ok_or_else(|| {
+            ReadError::NotConnected(
+                "the system's TLS certificates cannot be used; install `ca-certificates`".to_owned(),
+            )
+        })?;
+        made.insert(key, client.clone());
+        Ok(client)
+    }
+
+    fn build(&self, is_private: bool) -> Option<reqwest::Client> {
+        let tls = self.0.tls.get_or_init(tls).clone()?;
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls)
+            .no_proxy()
+            .redirect(Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT_TIME_MAX)
+            .tcp_keepalive(ALIVE_TIME_MAX)
+            .pool_idle_timeout(IDLE_TIME_MAX);
+        let builder = if is_private { builder } else { builder.dns_resolver(PublicOnly) };
+        builder.build().ok()
+    }
+}
+
+fn tls() -> Option<rustls::ClientConfig> {
+    // One provider for the whole process; whoever comes first installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut tls = rustls::ClientConfig::builder().with_platform_verifier().ok()?.with_no_client_auth();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Some(tls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_made_once_for_each_workspace_and_kind() {
+        let clients = Clients::new();
+        let (acme, globex): (Name, Name) = ("acme".parse().unwrap(), "globex".parse().unwrap());
+        for (workspace, is_private, made) in
+            [(&acme, false, 1), (&acme, false, 1), (&acme, true, 2), (&globex, false, 3), (&acme, true, 3)]
+        {
+            clients.clone().of(workspace, is_private).unwrap();
+            assert_eq!(clients.0.made.lock().unwrap().len(), made);
+        }
+    }
+}
