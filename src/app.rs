@@ -1,5 +1,6 @@
 //! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
+use crate::notification::Name;
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
 use crate::serve::control::{self, Seat, not_polled};
@@ -94,7 +96,7 @@ impl App {
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
-        let (pollers, seats) = pollers(&config, &shared(&config, &inbox, &clock, &observer));
+        let (pollers, seats) = pollers(&config, &shared(&config, &inbox, &clock, &observer)).await;
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
@@ -149,14 +151,16 @@ impl App {
 }
 
 /// What is polled, and a seat for every connector.
-fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
+async fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
     let mut pollers = Vec::new();
     let clients = Clients::new();
     let mut seats = Vec::new();
     for workspace in config.workspaces.values() {
         let budget = Arc::new(Budget::new(config.reads_per_minute_max, shared.clock.clone()));
+        let revisions = revisions(shared, &workspace.name).await;
         for connector in workspace.connectors.values() {
-            let poller = poller(shared, &clients, workspace, connector, &budget);
+            let revision = revisions.get(&connector.name).cloned();
+            let poller = poller(shared, &clients, (workspace, connector), revision, &budget);
             let polled = match &poller {
                 Ok(poller) => Ok(poller.handle()),
                 Err(reason) => Err(reason.clone()),
@@ -168,12 +172,18 @@ fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
     (pollers, seats)
 }
 
+/// The revisions that the connectors of a workspace spoke before the start. A store that cannot say costs a detour only.
+async fn revisions(shared: &Shared, workspace: &Name) -> BTreeMap<Name, String> {
+    let readings = shared.inbox.readings(workspace).await.unwrap_or_default();
+    readings.into_iter().filter_map(|(name, reading)| Some((name, reading.revision?))).collect()
+}
+
 /// The poller of a connector; or why there is none, if it should have one.
 fn poller(
     shared: &Shared,
     clients: &Clients,
-    workspace: &Workspace,
-    connector: &Connector,
+    (workspace, connector): (&Workspace, &Connector),
+    revision: Option<String>,
     budget: &Arc<Budget>,
 ) -> Result<Poller, Option<String>> {
     if connector.outbox.is_none() {
@@ -183,7 +193,10 @@ fn poller(
     let (secrets, clock) = (&shared.config.secrets, shared.clock.clone());
     let common = Common { secrets, times: Times::default(), clock, clients: clients.clone() };
     match McpOutbox::new(name, connector, &common) {
-        Ok(outbox) => Poller::new(shared.clone(), name, source, Box::new(outbox), Arc::clone(budget)).ok_or(None),
+        Ok(outbox) => {
+            let outbox = Box::new(outbox.remembering(revision));
+            Poller::new(shared.clone(), name, source, outbox, Arc::clone(budget)).ok_or(None)
+        }
         Err(error) => {
             tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
             Err(Some(error.to_string()))
@@ -216,7 +229,8 @@ pub async fn poll_once(
     let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
     let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
     let shared = shared(config, &inbox, &clock, &nobody);
-    let poller = poller(&shared, &Clients::new(), workspace, connector, &budget)
+    let revision = revisions(&shared, &workspace.name).await.remove(&connector.name);
+    let poller = poller(&shared, &Clients::new(), (workspace, connector), revision, &budget)
         .map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;
     Ok(poller.once(stop).await)
 }
