@@ -14,6 +14,7 @@ mod connector;
 mod crash;
 mod docs;
 mod fetch_real;
+mod misbehaving;
 mod pipeline;
 mod support;
 mod tidy;

@@ -1,5 +1,6 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
+pub mod misbehaving;
 mod outbox;
 mod server;
 mod sink;
