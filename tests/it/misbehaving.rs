@@ -2,4 +2,6 @@
 //! what to do, loses nothing, and costs the server little.
 
 mod answers;
+mod http;
 mod stage;
+mod stdio;

@@ -195,9 +195,13 @@ pub struct Site {
 
 impl Site {
     pub async fn start(era: Era) -> Self {
-        let outbox =
-            Arc::new(Outbox { era, titles: Mutex::default(), requests: Mutex::default(), bad: Mutex::default() });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), era)
+    }
+
+    /// Serves who connected to this listener already, too.
+    pub fn on(listener: TcpListener, era: Era) -> Self {
+        let outbox = Outbox { era, titles: Mutex::default(), requests: Mutex::default(), bad: Mutex::default() };
+        let outbox = Arc::new(outbox);
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let shared = Arc::clone(&outbox);
         let handler = move |request: Request| answer(Arc::clone(&shared), request);
