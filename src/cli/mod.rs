@@ -7,6 +7,7 @@ mod control;
 mod deliveries;
 mod demo;
 mod inbox;
+mod outbox;
 mod output;
 mod serve;
 
@@ -54,6 +55,9 @@ enum Command {
     /// Shows deliveries and how their attempts went.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Helps people who write a server with an outbox.
+    #[command(subcommand)]
+    Outbox(outbox::Command),
 }
 
 /// Runs the command that the arguments name. Exit codes: 0 done, 1 it found something wrong, 2 it could not run.
@@ -80,6 +84,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }
     });
     // What still waits for a name to be resolved is not waited for.

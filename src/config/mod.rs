@@ -205,6 +205,14 @@ pub fn outbox_uri_mistake(text: &str) -> Option<String> {
     values::outbox_uri_mistake(text)
 }
 
+/// A duration as configurations write it: whole numbers with the units d, h, m, s, ms, longest first, as in `1h30m`.
+///
+/// # Errors
+/// Says what is wrong with the text and what to write instead.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    values::duration(text)
+}
+
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

@@ -3,11 +3,13 @@
 //! [`poller`] reads one outbox for as long as the server runs; [`pace`] says when, [`budget`] whether now, [`address`]
 //! what to ask for, [`answer`] what came back, [`event`] whether an event is accepted, [`batch`] what is then written,
 //! [`notice`] what the admin is told of it. The outbox is behind [`outbox::Outbox`], and [`mcp`] alone knows the protocol.
+//! [`conformance`] checks other people's outboxes.
 
 pub mod address;
 pub mod answer;
 pub mod batch;
 pub mod budget;
+pub mod conformance;
 pub mod event;
 mod json;
 pub mod mcp;

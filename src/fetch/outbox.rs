@@ -19,6 +19,11 @@ pub trait Outbox: Send + fmt::Debug {
     /// handed in.
     fn revision(&self) -> Option<String>;
 
+    /// The first thing the server wrote to its standard output that is not MCP, where it is a program and did so.
+    fn stray(&self) -> Option<String> {
+        None
+    }
+
     /// Hands in what [`Outbox::revision`] told in an earlier run, before the first read: a server that had no discovery
     /// is then not asked for it first, which it may meet with ten seconds of silence.
     fn remember(&mut self, revision: Option<String>) {

@@ -15,6 +15,7 @@ mod crash;
 mod docs;
 mod fetch_real;
 mod misbehaving;
+mod outbox_check;
 mod pipeline;
 mod support;
 mod tidy;

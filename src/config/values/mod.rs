@@ -13,5 +13,5 @@ pub(super) use grant::{HttpEntry, Origin};
 pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_mistake};
 pub(super) use settings::Settings;
 pub(super) use sign_in::{ClientId, HeaderName, Scope};
-pub(super) use time::{Bytes, Span, show};
+pub(super) use time::{Bytes, Span, duration, show};
 pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};

@@ -28,6 +28,11 @@ impl FromText for Span {
     }
 }
 
+/// A duration outside of a file.
+pub(in crate::config) fn duration(text: &str) -> Result<Duration, String> {
+    Span::from_text(text, &format!("{text:?}")).map(|Span(duration)| duration)
+}
+
 fn milliseconds(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut total = 0_u64;

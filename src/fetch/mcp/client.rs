@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::again::Waits;
+use super::clients::Pair;
 use super::credential::Credential;
 use super::fault::Faults;
 use super::heard::Heard;
@@ -29,7 +30,7 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 /// Cloning it is the same client.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
-    inner: reqwest::Client,
+    inner: Pair,
     credential: Credential,
     /// Ours, on every request.
     headers: Arc<[(HeaderName, HeaderValue)]>,
@@ -40,7 +41,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(
-        inner: reqwest::Client,
+        inner: Pair,
         credential: Credential,
         headers: Arc<[(HeaderName, HeaderValue)]>,
         faults: Faults,
@@ -99,7 +100,7 @@ impl Client {
     ) -> Result<BoxedSseResponse, Failure> {
         let headers = self.with_ours(headers);
         self.signed(|token| {
-            let (inner, uri, session_id) = (self.inner.clone(), Arc::clone(&uri), session_id.clone());
+            let (inner, uri, session_id) = (self.inner.streams.clone(), Arc::clone(&uri), session_id.clone());
             let (last_event_id, headers) = (last_event_id.clone(), headers.clone());
             async move {
                 inner
@@ -152,6 +153,11 @@ fn is_about_hints(message: &ClientJsonRpcMessage) -> bool {
     matches!(request.request, ClientRequest::SubscribeRequest(_) | ClientRequest::SubscriptionsListenRequest(_))
 }
 
+fn opens_a_stream(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::SubscriptionsListenRequest(_))
+}
+
 fn begins_a_session(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Notification(notification) = message else { return false };
     matches!(notification.notification, ClientNotification::InitializedNotification(_))
@@ -183,13 +189,14 @@ impl StreamableHttpClient for Client {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let headers = self.with_ours(headers);
         let (is_trouble, is_beginning) = (!is_about_hints(&message), begins_a_session(&message));
+        let client = if opens_a_stream(&message) { &self.inner.streams } else { &self.inner.answers };
         let asked = match &message {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
         let answer = self
             .signed(|token| {
-                let (inner, uri, message) = (self.inner.clone(), Arc::clone(&uri), message.clone());
+                let (inner, uri, message) = (client.clone(), Arc::clone(&uri), message.clone());
                 let (session_id, headers) = (session_id.clone(), headers.clone());
                 async move {
                     inner.post_message_with_response_limits(uri, message, session_id, token, headers, limits).await
@@ -214,7 +221,7 @@ impl StreamableHttpClient for Client {
     ) -> Result<(), Failure> {
         let headers = self.with_ours(headers);
         self.signed(|token| {
-            let (inner, uri, headers) = (self.inner.clone(), Arc::clone(&uri), headers.clone());
+            let (inner, uri, headers) = (self.inner.answers.clone(), Arc::clone(&uri), headers.clone());
             let session_id = Arc::clone(&session_id);
             async move { inner.delete_session(uri, session_id, token, headers).await }
         })

@@ -1,4 +1,4 @@
-//! The HTTP clients of connections: one for each workspace and kind, so that a thousand connectors share what they can
+//! The HTTP clients of connections: a pair for each workspace and kind, so that a thousand connectors share what they can
 //! and pooled connections carry nothing from one workspace to another.
 
 use std::collections::BTreeMap;
@@ -19,6 +19,9 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// that moment is lost.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(4);
 
+/// Idle connections kept to one host: as many as connectors of a workspace are likely to be read at once.
+const IDLE_CONNECTIONS_MAX: usize = 16;
+
 /// A connection on which nothing comes, such as one that waits for hints, is asked so often whether it is still there.
 const ALIVE_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -31,7 +34,17 @@ struct Shared {
     /// The system's certificates are read once; none when they cannot be used.
     tls: OnceLock<Option<rustls::ClientConfig>>,
     /// By workspace, and whether its names may lead to private addresses.
-    made: Mutex<BTreeMap<(Name, bool), reqwest::Client>>,
+    made: Mutex<BTreeMap<(Name, bool), Pair>>,
+}
+
+/// What one connection makes its requests with.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// For requests that are answered.
+    pub answers: reqwest::Client,
+    /// For those whose answer is a stream without an end. It takes no connection that was used before: such a one keeps
+    /// the room that its largest answer took, for as long as the stream is open.
+    pub streams: reqwest::Client,
 }
 
 impl std::fmt::Debug for Clients {
@@ -46,36 +59,40 @@ impl Clients {
         Self::default()
     }
 
-    /// The client of `workspace` for names that may lead to public addresses only, or to private ones as well.
-    pub(super) fn of(&self, workspace: &Name, is_private: bool) -> Result<reqwest::Client, ReadError> {
+    /// The clients of `workspace` for names that may lead to public addresses only, or to private ones as well.
+    pub(super) fn of(&self, workspace: &Name, is_private: bool) -> Result<Pair, ReadError> {
         let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (workspace.clone(), is_private);
-        if let Some(client) = made.get(&key) {
-            return Ok(client.clone());
+        if let Some(pair) = made.get(&key) {
+            return Ok(pair.clone());
         }
-        let client = self.build(is_private).ok_or_else(|| {
+        let pair = self.build(is_private).ok_or_else(|| {
             ReadError::NotConnected(
                 "the system's TLS certificates cannot be used; install `ca-certificates`".to_owned(),
             )
         })?;
-        made.insert(key, client.clone());
-        Ok(client)
+        made.insert(key, pair.clone());
+        Ok(pair)
     }
 
-    fn build(&self, is_private: bool) -> Option<reqwest::Client> {
+    fn build(&self, is_private: bool) -> Option<Pair> {
         let tls = self.0.tls.get_or_init(tls).clone()?;
-        let builder = reqwest::Client::builder()
-            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .redirect(Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT_TIME_MAX)
-            .tcp_keepalive(ALIVE_TIME_MAX)
-            .pool_idle_timeout(IDLE_TIME_MAX);
-        let builder = if is_private { builder } else { builder.dns_resolver(PublicOnly) };
-        builder.build().ok()
+        let build = |pooled_max| {
+            let builder = reqwest::Client::builder()
+                .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+                .tls_backend_preconfigured(tls.clone())
+                .no_proxy()
+                .redirect(Policy::none())
+                .referer(false)
+                .retry(reqwest::retry::never())
+                .connect_timeout(CONNECT_TIME_MAX)
+                .tcp_keepalive(ALIVE_TIME_MAX)
+                .pool_max_idle_per_host(pooled_max)
+                .pool_idle_timeout(IDLE_TIME_MAX);
+            let builder = if is_private { builder } else { builder.dns_resolver(PublicOnly) };
+            builder.build().ok()
+        };
+        Some(Pair { answers: build(IDLE_CONNECTIONS_MAX)?, streams: build(0)? })
     }
 }
 
@@ -92,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_made_once_for_each_workspace_and_kind() {
+    fn clients_are_made_once_for_each_workspace_and_kind() {
         let clients = Clients::new();
         let (acme, globex): (Name, Name) = ("acme".parse().unwrap(), "globex".parse().unwrap());
         for (workspace, is_private, made) in

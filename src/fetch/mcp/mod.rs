@@ -59,6 +59,10 @@ pub const TEXT_BYTES_MAX: usize = 8 << 20;
 /// Largest message on the wire, in bytes: a text of [`TEXT_BYTES_MAX`] once JSON has escaped it, in any likely case.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
+/// Reads that may be refused in a row over one connection. One refusal is usual: that of a first read by a server which
+/// knows only some of its forms.
+const REFUSALS_MAX: u32 = 4;
+
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -113,6 +117,8 @@ pub struct McpOutbox {
     spoken: Option<String>,
     /// Whether it is one without discovery: the server is not asked for it again.
     is_legacy: bool,
+    /// Reads in a row that were refused over this connection.
+    refusals: u32,
 }
 
 #[derive(Debug)]
@@ -157,6 +163,7 @@ impl McpOutbox {
             connection: None,
             spoken: None,
             is_legacy: false,
+            refusals: 0,
         })
     }
 
@@ -179,6 +186,7 @@ impl McpOutbox {
         if read.as_ref().is_err_and(connection::is_in_doubt_after) {
             self.disconnect().await;
         }
+        self.count_refusal(read.as_ref().err()).await;
         read.and_then(connection::text_of).map_err(|error| self.server.explain(error))
     }
 
@@ -216,6 +224,22 @@ impl McpOutbox {
         };
         let hints = Hints::new(service.peer(), &handler, heard, self.times.waits());
         Ok(Connection { service, hints, carrier })
+    }
+
+    /// A server behind HTTP may have been replaced by one that speaks another revision and refuses ours: after a few
+    /// refusals it is asked anew what it speaks. A child is itself as long as it lives.
+    async fn count_refusal(&mut self, error: Option<&ReadError>) {
+        let is_refusal = match error {
+            Some(ReadError::NotFound(_) | ReadError::Refused { .. }) => true,
+            Some(ReadError::Http { status, .. }) => (400..500).contains(status) && *status != 429,
+            _ => false,
+        };
+        self.refusals = if is_refusal { self.refusals.saturating_add(1) } else { 0 };
+        if self.refusals >= REFUSALS_MAX && matches!(self.server, Server::Http(_)) {
+            self.refusals = 0;
+            self.is_legacy = false;
+            self.disconnect().await;
+        }
     }
 
     fn refused(&self, error: Option<ClientInitializeError>) -> ReadError {
@@ -262,6 +286,13 @@ impl Outbox for McpOutbox {
         let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| revision.as_deref() == Some(known.as_str()));
         self.is_legacy = known.is_some_and(ProtocolVersion::has_initialize);
         self.spoken = revision;
+    }
+
+    fn stray(&self) -> Option<String> {
+        match &self.connection.as_ref()?.carrier {
+            Carrier::Child(process) => process.stray(&self.faults),
+            Carrier::Http(_) => None,
+        }
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
-use super::http_tests::{Site, legacy, text};
+use super::http_tests::{Got, Site, json_answer, legacy, modern, text};
 use super::*;
 
 #[tokio::test]
@@ -99,4 +100,52 @@ async fn a_server_that_is_known_from_before_is_not_asked_for_discovery_again() {
     outbox.close().await;
     assert_eq!(site.methods(), ["initialize", "notifications/initialized", "resources/read"]);
     assert_eq!(outbox.revision().as_deref(), Some("2025-11-25"), "what was spoken last");
+}
+
+fn refuse(got: &Got) -> Response {
+    let error = json!({"code": -32600, "message": "Bad Request: no such revision"});
+    json_answer(400, &json!({"jsonrpc": "2.0", "id": got.message["id"], "error": error}))
+}
+
+/// Speaks the revision before the newest, and no other.
+fn old(got: &Got) -> Response {
+    match got.headers.get("mcp-session-id") {
+        None if got.message["method"] == "resources/read" => refuse(got),
+        _ => legacy(got, "s-1", |got| text(got, "old")),
+    }
+}
+
+/// Speaks the newest revision, and no other.
+fn new(got: &Got) -> Response {
+    match got.headers.get("mcp-session-id") {
+        Some(_) => refuse(got),
+        None => modern(got, |got| text(got, "new")),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_came_to_speak_another_revision_is_asked_anew_what_it_speaks() {
+    let speaks: [(fn(&Got) -> Response, fn(&Got) -> Response); 2] = [(new, old), (old, new)];
+    for (first, second) in speaks {
+        let site = Site::start(move |got, before| {
+            let was_read = before.iter().any(|got| got.message["method"] == "resources/read");
+            if was_read { second(got) } else { first(got) }
+        })
+        .await;
+        let mut outbox = site.outbox();
+        let was = outbox.read("acme://n").await.unwrap();
+        let spoken = outbox.revision();
+        let mut refused = 0;
+        let is = loop {
+            match outbox.read("acme://n").await {
+                Ok(text) => break text,
+                Err(error) => assert!(error.to_string().contains("no such revision"), "{error}"),
+            }
+            refused += 1;
+            assert!(refused <= REFUSALS_MAX);
+        };
+        assert_ne!((was, spoken), (is, outbox.revision()));
+        assert_eq!(refused, REFUSALS_MAX);
+        outbox.close().await;
+    }
 }

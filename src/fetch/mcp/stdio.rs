@@ -168,6 +168,11 @@ impl Process {
         done
     }
 
+    /// The first line of standard output that is not MCP, fit to be told.
+    pub(super) fn stray(&self, faults: &Faults) -> Option<String> {
+        self.seen.first_stray().map(|stray| faults.fit_stray(&stray))
+    }
+
     fn alarmed(&self, alarm: &Alarm) -> ReadError {
         let name = &self.name;
         match alarm {

@@ -320,7 +320,8 @@ async fn a_server_that_floods_is_ended_and_the_flood_is_told() {
     let loud = outbox(SERVER, &["exec yes 'a line of log'"], &[], patient());
     check(loud, Err("`sh` was ended: it wrote more than 4194304 bytes of what is not MCP to its standard output"))
         .await;
-    let notice = r#"{"jsonrpc":"2.0","method":"notifications/later"}"#;
+    let notice =
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/later","params":{{"text":"{}"}}}}"#, "x".repeat(9_000));
     let chatty = outbox(SERVER, &[&format!("exec yes '{notice}'")], &[], patient());
     check(chatty, Err("`sh` was ended: it wrote more than 67108864 bytes to its standard output")).await;
     let noisy = outbox(SERVER, &["yes 'a line of log' >&2"], &[], patient());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::time::interval;
 
 use super::stage::{Setting, Stage, hasty, patient};
 use crate::support::misbehaving::{
-    Bad, Era, Got, Outbox, Site, Wayward, contents, endless, events, json_of, pieces, result, status, with,
+    Bad, Era, Got, Outbox, Site, Wayward, contents, endless, error, events, json_of, pieces, result, status, with,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -120,7 +120,40 @@ async fn a_session_that_is_dead_whenever_it_is_used_is_a_failed_read() {
     check_in(Era::Sessions, dead, patient(), 5, &["HTTP 404"]).await;
     // A server that does not even say it rightly, and forgets its own new session.
     let dead: Bad = |got, _| (got.session().is_some()).then(|| status(404));
-    check_in(Era::Sessions, dead, patient(), 5, &[]).await;
+    check_in(Era::Sessions, dead, patient(), 5, &["HTTP 404"]).await;
+}
+
+#[tokio::test]
+async fn a_server_from_before_discovery_may_refuse_it_in_any_way() {
+    let check = async |bad: Bad, what: &str| {
+        let (site, mut stage) = stage(Era::Sessions, patient()).await;
+        site.misbehave(bad);
+        let first = stage.turn().await;
+        assert!(first.bootstrap, "{what}: {first:?}");
+        site.happen("one");
+        stage.recovers(0, "one", "c-1").await;
+        assert_eq!(site.outbox.calls("server/discover"), 1);
+        stage.stop().await;
+    };
+    check(|got, _| is_discovery(got).then(|| status(400)), "400").await;
+    check(|got, _| is_discovery(got).then(|| status(404)), "404").await;
+    check(|got, _| is_discovery(got).then(|| status(405)), "405").await;
+    check(|got, _| is_discovery(got).then(|| status(406)), "406").await;
+    check(|got, _| is_discovery(got).then(|| status(415)), "415").await;
+    check(|got, _| is_discovery(got).then(|| status(422)), "422").await;
+    check(|got, _| is_discovery(got).then(|| status(500)), "500").await;
+    check(|got, _| is_discovery(got).then(|| status(501)), "501").await;
+    check(|got, _| is_discovery(got).then(|| (StatusCode::BAD_REQUEST, error(got, -32600, "no session")).into_response()), "400 with an error").await;
+    check(|got, _| is_discovery(got).then(|| error(got, -32603, "Internal error")), "-32603").await;
+    check(|got, _| is_discovery(got).then(|| error(got, 0, "what?")), "0").await;
+    check(|got, _| is_discovery(got).then(|| result(got, json!({}))), "an empty result").await;
+    check(|got, _| is_discovery(got).then(|| status(202)), "202").await;
+    check(|got, _| is_discovery(got).then(|| events(&[])), "an empty stream").await;
+    check(|got, _| is_discovery(got).then(|| "".into_response()), "an empty text").await;
+}
+
+fn is_discovery(got: &Got) -> bool {
+    got.call() == "server/discover"
 }
 
 #[tokio::test]

@@ -265,7 +265,9 @@ impl Stage {
             assert_eq!(self.position().await, position, "a failed read moves nothing");
         }
         let asked = server.asked() - asked;
-        assert!(asked <= times as usize * REQUESTS_A_READ_MAX, "{asked} requests for {times} reads");
+        let calls = server.calls();
+        let last = calls.get(calls.len().saturating_sub(asked)..).unwrap_or_default();
+        assert!(asked <= times as usize * REQUESTS_A_READ_MAX, "{asked} requests for {times} reads: {last:?}");
     }
 
     /// The next read, of a server that behaves again, brings `title`, once; the admin is told if there was bad news.

@@ -232,8 +232,12 @@ pub trait Wayward {
     fn behave(&self);
     /// Something happens: its outbox holds one event more.
     fn happen(&self, title: &str);
-    /// How many requests it got.
-    fn asked(&self) -> usize;
+    /// The requests it got, as the methods of MCP.
+    fn calls(&self) -> Vec<String>;
+    /// How many they are.
+    fn asked(&self) -> usize {
+        self.calls().len()
+    }
 }
 
 impl Wayward for Site {
@@ -245,7 +249,8 @@ impl Wayward for Site {
         lock(&self.outbox.titles).push(title.to_owned());
     }
 
-    fn asked(&self) -> usize {
-        lock(&self.outbox.requests).len()
+    fn calls(&self) -> Vec<String> {
+        let call = |got: &Got| if got.call().is_empty() { got.method.to_string() } else { got.call().to_owned() };
+        lock(&self.outbox.requests).iter().map(call).collect()
     }
 }

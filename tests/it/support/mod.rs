@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-pub use outbox::{Outbox, Sdk, python_outbox};
+pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 

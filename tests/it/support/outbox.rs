@@ -65,6 +65,23 @@ impl Outbox {
         format!("{{ outbox: {{ run: [{run}], env: {{ {variable}: {file:?} }}, workspaces: [acme] }} }}")
     }
 
+    /// The words that start it over stdio.
+    pub fn words(&self) -> Vec<String> {
+        self.serve.iter().map(|word| word.to_str().unwrap().to_owned()).collect()
+    }
+
+    /// The variable it is started with, `NAME=VALUE`.
+    pub fn variable(&self) -> String {
+        format!("{}={}", self.variable, self.file.display())
+    }
+
+    /// A shell command that adds an event so often.
+    pub fn adding(&self, times: usize) -> String {
+        let words: Vec<String> = self.add.iter().map(|word| format!("'{}'", word.display())).collect();
+        vec![format!("{} {} domain.active --title 'A domain' >&2", self.variable(), words.join(" ")); times]
+            .join(" && ")
+    }
+
     /// Adds an event from another process, as the program that owns the outbox would.
     pub fn add(&self, arguments: &[&str]) {
         let (program, first) = self.add.split_first().unwrap();
