@@ -343,7 +343,8 @@ async fn an_outbox_that_knows_one_form_of_its_uri_is_read_as_far_as_that_goes() 
     for turn in turns {
         turn.failed(&says);
     }
-    assert!(site.asked() - asked <= 2 * count + 1, "two forms are tried, once for each read");
+    assert_eq!(site.outbox.calls("resources/read"), 2 * count, "two forms are tried, once for each read");
+    assert!(site.asked() - asked <= 3 * count, "and the connection is made anew now and then");
     site.behave();
     assert!(stage.turn().await.worked().bootstrap);
     stage.stop().await;

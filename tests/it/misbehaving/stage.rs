@@ -32,8 +32,8 @@ pub const FLOOR: Duration = Duration::from_secs(15);
 /// No wait is longer, by default.
 pub const CEILING: Duration = Duration::from_secs(300);
 
-/// Requests that one read may cost: the answer, and a connection made anew on the way.
-pub const REQUESTS_A_READ_MAX: usize = 6;
+/// Requests that one read may cost: those of a connection made anew, and of another when its session is dead.
+pub const REQUESTS_A_READ_MAX: usize = 8;
 
 /// For servers that answer in the end, however loaded the machine is.
 pub fn patient() -> Times {
