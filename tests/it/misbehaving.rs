@@ -2,6 +2,8 @@
 //! what to do, loses nothing, and costs the server little.
 
 mod answers;
+mod forms;
 mod http;
 mod stage;
 mod stdio;
+mod streams;

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::stage::{CEILING, FLOOR, Setting, Stage, Turn, patient};
 use crate::support::misbehaving::{Bad, Era, Got, Site, Wayward, error, event, result, text};
 
-const HOUR: Duration = Duration::from_secs(3_600);
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 
-async fn stage() -> (Site, Stage) {
+pub(super) async fn stage() -> (Site, Stage) {
     let site = Site::start(Era::Stateless).await;
     let stage = Stage::start(&Setting::over_http(&site, patient()));
     (site, stage)
@@ -250,6 +250,25 @@ async fn an_outbox_that_brings_the_same_events_for_ever_is_read_no_more_often_an
 }
 
 #[tokio::test]
+async fn an_outbox_that_has_more_and_more_for_ever_is_read_within_the_budget() {
+    let site = Site::start(Era::Stateless).await;
+    let poll = "{ budget_per_minute: 10 }";
+    let mut stage = Stage::start(&Setting { poll, ..Setting::over_http(&site, patient()) });
+    stage.begins().await;
+    site.misbehave(|got, outbox| {
+        let number = outbox.calls("resources/read");
+        let events = [event(number, "one of ever more")];
+        read(got, || json!({"events": events, "cursor": format!("n-{number}"), "hasMore": true}))
+    });
+    let (asked, minutes) = (site.asked(), 10);
+    let turns = stage.turns_of(Duration::from_secs(60 * minutes)).await;
+    assert!(turns.iter().all(|turn| turn.accepted.len() == 1 && turn.notices.is_empty()));
+    let reads = site.asked() - asked;
+    assert!(stage.deferred > 0 && reads <= 10 * 11, "{reads} reads in {minutes} minutes");
+    stage.stop().await;
+}
+
+#[tokio::test]
 async fn a_cursor_that_the_server_says_again_and_again_not_to_know_is_given_up_for_a_gap() {
     let check = async |bad: Bad| {
         let (site, mut stage) = stage().await;
@@ -328,60 +347,4 @@ async fn events_of_a_first_answer_are_kept_and_the_admin_is_told_once() {
     let turn = stage.turn().await.worked();
     assert_eq!((turn.events, turn.accepted.len(), turn.notices.len()), (2, 0, 0), "the same ids change nothing");
     stage.stop().await;
-}
-
-/// What the printed examples of some SDKs serve, and no more.
-#[tokio::test]
-async fn an_outbox_that_knows_one_form_of_its_uri_is_read_as_far_as_that_goes() {
-    // All three parameters, in order: there is no way to a first cursor.
-    let (site, mut stage) = stage().await;
-    site.misbehave(|got, _| refuse_unless(got, |names| names == ["cursor", "maxEvents", "maxAgeMs"]));
-    let says = ["the server does not know the resource", "let it serve the template {?cursor,maxEvents,maxAgeMs} too"];
-    let asked = site.asked();
-    let turns = stage.turns_of(HOUR).await;
-    let count = turns.len();
-    for turn in turns {
-        turn.failed(&says);
-    }
-    assert_eq!(site.outbox.calls("resources/read"), 2 * count, "two forms are tried, once for each read");
-    assert!(site.asked() - asked <= 3 * count, "and the connection is made anew now and then");
-    site.behave();
-    assert!(stage.turn().await.worked().bootstrap);
-    stage.stop().await;
-}
-
-#[tokio::test]
-async fn an_outbox_that_does_not_know_its_bare_uri_is_begun_with_the_bounds() {
-    let (site, mut stage) = stage().await;
-    site.misbehave(|got, _| refuse_unless(got, |names| !names.is_empty()));
-    stage.begins().await;
-    site.happen("one");
-    assert_eq!(stage.turn().await.worked().accepted, ["one"]);
-    let asked: Vec<_> =
-        site.outbox.requests().iter().filter(|got| got.is_read()).map(|got| names(got).join(",")).collect();
-    assert_eq!(asked, ["", "maxEvents,maxAgeMs", "cursor,maxEvents,maxAgeMs"]);
-    stage.stop().await;
-}
-
-#[tokio::test]
-async fn an_outbox_that_knows_its_bare_uri_alone_stays_failing_after_one_gap() {
-    let (site, mut stage) = stage().await;
-    site.misbehave(|got, _| refuse_unless(got, |names| names.is_empty()));
-    stage.begins().await;
-    let turns = stage.turns_of(HOUR).await;
-    assert_eq!(turns.iter().map(|turn| turn.gaps).sum::<usize>(), 1);
-    let names: Vec<_> = turns.iter().flat_map(Turn::notice_names).collect();
-    assert_eq!(names, ["connector.gap", "connector.failing"]);
-    site.behave();
-    assert_eq!(stage.turn().await.worked().notice_names(), ["connector.recovered"]);
-    stage.stop().await;
-}
-
-/// The names of the parameters of a read, in order.
-fn names(got: &Got) -> Vec<&str> {
-    got.query().map(|query| query.split('&').map(|pair| pair.split('=').next().unwrap()).collect()).unwrap_or_default()
-}
-
-fn refuse_unless(got: &Got, knows: impl Fn(&[&str]) -> bool) -> Option<Response> {
-    (got.is_read() && !knows(&names(got))).then(|| error(got, -32602, "Resource acme://notifications not found"))
 }

@@ -1,13 +1,11 @@
 //! Servers that misbehave over streamable HTTP.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
 use serde_json::{Value, json};
 use switchbell::fetch::mcp::Times;
-use switchbell::telemetry::Happening;
 use tokio::net::TcpListener;
 use tokio::time::interval;
 
@@ -16,19 +14,19 @@ use crate::support::misbehaving::{
     Bad, Era, Got, Outbox, Site, Wayward, contents, endless, error, events, json_of, pieces, result, status, with,
 };
 
-const HOUR: Duration = Duration::from_secs(3_600);
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Reads that bring nothing in an hour: the waits grow to five minutes, spread by a fifth.
-const READS_AN_HOUR_MAX: usize = 18;
+pub(super) const READS_AN_HOUR_MAX: usize = 18;
 
-async fn stage(era: Era, times: Times) -> (Site, Stage) {
+pub(super) async fn stage(era: Era, times: Times) -> (Site, Stage) {
     let site = Site::start(era).await;
     let stage = Stage::start(&Setting::over_http(&site, times));
     (site, stage)
 }
 
 /// Reads fail for this reason so many times, and the first good one brings what happened meanwhile; in both eras.
-async fn check(bad: Bad, times: Times, failures: u32, says: &[&str]) {
+pub(super) async fn check(bad: Bad, times: Times, failures: u32, says: &[&str]) {
     for era in [Era::Sessions, Era::Stateless] {
         check_in(era, bad, times, failures, says).await;
     }
@@ -46,7 +44,7 @@ async fn check_in(era: Era, bad: Bad, times: Times, failures: u32, says: &[&str]
 }
 
 /// The server does well enough: reads bring what happened, and no more of them are made.
-async fn bears(era: Era, bad: Bad) -> Site {
+pub(super) async fn bears(era: Era, bad: Bad) -> Site {
     let (site, mut stage) = stage(era, patient()).await;
     site.misbehave(bad);
     stage.begins().await;
@@ -62,18 +60,8 @@ async fn bears(era: Era, bad: Bad) -> Site {
     site
 }
 
-/// The answer of a server that behaves, as an event of a stream after others.
-fn streamed_after(got: &Got, outbox: &Outbox, before: Vec<Value>) -> Response {
-    let answer = result_of(got, &outbox.poll(got));
-    events(&before.into_iter().chain([answer]).collect::<Vec<_>>())
-}
-
-fn result_of(got: &Got, poll: &Value) -> Value {
+pub(super) fn result_of(got: &Got, poll: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": got.message["id"], "result": contents(&poll.to_string())})
-}
-
-fn updated(uri: &str) -> Value {
-    json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
 }
 
 #[tokio::test]
@@ -129,11 +117,7 @@ async fn a_server_from_before_discovery_may_refuse_it_in_any_way() {
         let (site, mut stage) = stage(Era::Sessions, patient()).await;
         site.misbehave(bad);
         let first = stage.turn().await;
-        if !first.bootstrap {
-            println!("WHAT {what}: {:?}", first.failure);
-            stage.stop().await;
-            return;
-        }
+        assert!(first.bootstrap, "{what}: {first:?}");
         site.happen("one");
         stage.recovers(0, "one", "c-1").await;
         assert_eq!(site.outbox.calls("server/discover"), 1);
@@ -152,10 +136,26 @@ async fn a_server_from_before_discovery_may_refuse_it_in_any_way() {
     .await;
     check(|got, _| is_discovery(got).then(|| error(got, -32603, "Internal error")), "-32603").await;
     check(|got, _| is_discovery(got).then(|| error(got, 0, "what?")), "0").await;
-    check(|got, _| is_discovery(got).then(|| result(got, json!({}))), "an empty result").await;
-    check(|got, _| is_discovery(got).then(|| status(202)), "202").await;
-    check(|got, _| is_discovery(got).then(|| events(&[])), "an empty stream").await;
-    check(|got, _| is_discovery(got).then(|| "".into_response()), "an empty text").await;
+}
+
+#[tokio::test]
+async fn a_server_that_fails_at_discovery_is_a_failed_read_that_says_how() {
+    let check = async |bad: Bad, says: &str| {
+        let (site, mut stage) = stage(Era::Sessions, patient()).await;
+        site.misbehave(bad);
+        stage.fails(&site, 3, &[says]).await;
+        site.behave();
+        let turn = stage.turn().await.worked();
+        assert!(turn.bootstrap && turn.notice_names() == ["connector.recovered"], "{turn:?}");
+        stage.stop().await;
+    };
+    check(|got, _| is_discovery(got).then(|| status(500)), "HTTP 500: the server could not answer").await;
+    check(|got, _| is_discovery(got).then(|| status(501)), "HTTP 501: the server could not answer").await;
+    check(|got, _| is_discovery(got).then(|| status(202)), "broke the connection: it ended during the handshake").await;
+    check(|got, _| is_discovery(got).then(|| events(&[])), "broke the connection: it ended during the handshake").await;
+    check(|got, _| is_discovery(got).then(|| result(got, json!({}))), "the handshake with something that is not MCP")
+        .await;
+    check(|got, _| is_discovery(got).then(|| "".into_response()), "something that is not MCP (text/plain").await;
 }
 
 fn is_discovery(got: &Got) -> bool {
@@ -282,108 +282,6 @@ async fn a_connection_that_breaks_in_the_middle_is_a_failed_read() {
     }
     check(|got, _| got.is_read().then(|| breaking("application/json")), patient(), 5, &["broke the connection"]).await;
     check(|got, _| got.is_read().then(|| breaking("text/event-stream")), hasty(), 1, &[]).await;
-}
-
-#[tokio::test]
-async fn a_stream_without_an_answer_is_a_failed_read_and_no_storm() {
-    let empty: Bad = |got, _| got.is_read().then(|| events(&[]));
-    check(empty, hasty(), 3, &[]).await;
-}
-
-#[tokio::test]
-async fn streams_that_the_server_ends_at_once_are_opened_no_more_often_than_makes_sense() {
-    let started = Instant::now();
-    let times = Times { again: Times::default().again, again_max: Times::default().again_max, ..patient() };
-    let site = Site::start(Era::Sessions).await;
-    let mut stage = Stage::start(&Setting::over_http(&site, times));
-    site.misbehave(|got, _| (got.method == Method::GET).then(|| events(&[])));
-    stage.begins().await;
-    for turn in stage.turns_of(HOUR).await {
-        turn.worked();
-    }
-    stage.stop().await;
-    let gets = site.outbox.requests().iter().filter(|got| got.method == Method::GET).count();
-    let gets_max = 3 + usize::try_from(started.elapsed().as_secs()).unwrap();
-    assert!((1..=gets_max).contains(&gets), "{gets} streams in {:?}", started.elapsed());
-    let reads = site.asked() - gets;
-    assert!(reads <= READS_AN_HOUR_MAX + 8, "{reads} requests in an hour");
-}
-
-#[tokio::test]
-async fn a_second_stream_that_the_server_refuses_is_not_missed() {
-    let site = bears(Era::Sessions, |got, _| (got.method == Method::GET).then(|| status(409))).await;
-    let gets = site.outbox.requests().iter().filter(|got| got.method == Method::GET).count();
-    assert!(gets <= 2, "{gets} streams");
-}
-
-#[tokio::test]
-async fn hints_that_are_promised_and_never_come_cost_no_event() {
-    let promises: Bad = |got, outbox| match got.call() {
-        "initialize" => {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"resources": {"subscribe": true}},
-                               "serverInfo": {"name": "misbehaving", "version": "1"}});
-            Some(with(result(got, hello), "mcp-session-id", "s"))
-        }
-        "resources/subscribe" => Some(endless("application/json", "")),
-        _ => Some(outbox.good(got)),
-    };
-    bears(Era::Sessions, promises).await;
-}
-
-#[tokio::test]
-async fn what_is_pushed_with_an_answer_and_nobody_asked_for_makes_nobody_read() {
-    let pushes: Bad = |got, outbox| {
-        let pushed = (0..50).flat_map(|number| {
-            let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": number}});
-            let later = json!({"jsonrpc": "2.0", "method": "notifications/of/another/time", "params": {}});
-            [log, later, updated("acme://something/else")]
-        });
-        got.is_read().then(|| streamed_after(got, outbox, pushed.collect()))
-    };
-    bears(Era::Sessions, pushes).await;
-    bears(Era::Stateless, pushes).await;
-}
-
-/// Every answer says that the outbox changed, so that each read would be followed by the next.
-#[tokio::test]
-async fn a_storm_of_hints_is_bounded_by_the_budget_of_reads() {
-    let (site, mut stage) = stage(Era::Sessions, patient()).await;
-    site.misbehave(|got, outbox| {
-        let hints = vec![updated("acme://notifications"); 20];
-        got.is_read().then(|| streamed_after(got, outbox, hints))
-    });
-    for minute in 1..=3 {
-        loop {
-            match stage.next().await {
-                Happening::Deferred { .. } => break,
-                Happening::Read { .. } => {}
-                other => panic!("{other:?}"),
-            }
-        }
-        assert_eq!(site.outbox.calls("resources/read"), minute * 60, "so many are allowed in a minute");
-        assert!(stage.handle.status().is_deferred);
-        stage.clock.advance(Duration::from_secs(60));
-    }
-    stage.stop().await;
-}
-
-#[tokio::test]
-async fn an_idle_stream_that_is_killed_is_opened_again_and_its_hints_count() {
-    let (site, mut stage) = stage(Era::Sessions, patient()).await;
-    // The first streams die without a word; a later one has something to say, and dies too.
-    site.misbehave(|got, outbox| {
-        let before = outbox.requests().iter().filter(|got| got.method == Method::GET).count();
-        let hint = [updated("acme://notifications")];
-        (got.method == Method::GET).then(|| events(if before == 3 { &hint } else { &[] }))
-    });
-    stage.begins().await;
-    site.happen("one");
-    // The clock stands still: only the hint can make it read.
-    match stage.next().await {
-        Happening::Read { events: 1, bootstrap: false, .. } => {}
-        other => panic!("{other:?}"),
-    }
-    stage.stop().await;
 }
 
 #[tokio::test]
