@@ -15,6 +15,7 @@ mod crash;
 mod docs;
 mod fetch_real;
 mod login;
+mod misbehaving;
 mod oauth;
 mod outbox_check;
 mod peers;

@@ -1,6 +1,7 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
 mod authorization;
+pub mod misbehaving;
 mod outbox;
 mod peer;
 mod polling;
