@@ -1,6 +1,7 @@
 //! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
 
-use std::collections::BTreeMap;
+mod polling;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,26 +9,22 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{Config, Connector, Workspace};
-use crate::fetch::budget::Budget;
-use crate::fetch::mcp::oauth::Credentials;
-use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
-use crate::fetch::poller::{Polled, Poller, Shared};
+use crate::config::Config;
 use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
-use crate::notification::Name;
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
-use crate::serve::control::{self, Seat, not_polled};
+use crate::serve::control;
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::{Both, Nobody, Observer};
+use crate::telemetry::{Both, Observer};
 use crate::wasm::catalog::PluginProblem;
 use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
+use polling::Polling;
+pub use polling::poll_once;
 
 /// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
 const GRACE: Duration = Duration::from_millis(1_000);
@@ -97,7 +94,7 @@ impl App {
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
         tasks.spawn(dispatcher.run(stop.clone()));
-        let (pollers, seats) = pollers(&config, &shared(&config, &inbox, &clock, &observer)).await;
+        let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer).pollers().await;
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
@@ -149,90 +146,4 @@ impl App {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::time::timeout(time, all).await.is_ok()
     }
-}
-
-/// What is polled, and a seat for every connector.
-async fn pollers(config: &Arc<Config>, shared: &Shared) -> (Vec<Poller>, Vec<Seat>) {
-    let mut pollers = Vec::new();
-    let clients = Clients::new();
-    let mut seats = Vec::new();
-    for workspace in config.workspaces.values() {
-        let budget = Arc::new(Budget::new(config.reads_per_minute_max, shared.clock.clone()));
-        let revisions = revisions(shared, &workspace.name).await;
-        for connector in workspace.connectors.values() {
-            let revision = revisions.get(&connector.name).cloned();
-            let poller = poller(shared, &clients, (workspace, connector), revision, &budget);
-            let polled = match &poller {
-                Ok(poller) => Ok(poller.handle()),
-                Err(reason) => Err(reason.clone()),
-            };
-            pollers.extend(poller);
-            seats.push(Seat { workspace: workspace.name.clone(), connector: connector.clone(), polled });
-        }
-    }
-    (pollers, seats)
-}
-
-/// The revisions that the connectors of a workspace spoke before the start. A store that cannot say costs a detour only.
-async fn revisions(shared: &Shared, workspace: &Name) -> BTreeMap<Name, String> {
-    let readings = shared.inbox.readings(workspace).await.unwrap_or_default();
-    readings.into_iter().filter_map(|(name, reading)| Some((name, reading.revision?))).collect()
-}
-
-/// The poller of a connector; or why there is none, if it should have one.
-fn poller(
-    shared: &Shared,
-    clients: &Clients,
-    (workspace, connector): (&Workspace, &Connector),
-    revision: Option<String>,
-    budget: &Arc<Budget>,
-) -> Result<Poller, Option<String>> {
-    if connector.outbox.is_none() {
-        return Err(connector.not_polled.clone());
-    }
-    let (name, source) = (&workspace.name, &connector.name);
-    let (secrets, clock) = (&shared.config.secrets, shared.clock.clone());
-    let credentials = &Credentials::folder_of(&shared.config.store);
-    let common = Common { secrets, times: Times::default(), clock, clients: clients.clone(), credentials };
-    match McpOutbox::new(name, connector, &common) {
-        Ok(outbox) => {
-            let outbox = Box::new(outbox.remembering(revision));
-            Poller::new(shared.clone(), name, source, outbox, Arc::clone(budget)).ok_or(None)
-        }
-        Err(error) => {
-            tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
-            Err(Some(error.to_string()))
-        }
-    }
-}
-
-fn shared(config: &Arc<Config>, inbox: &Arc<dyn Inbox>, clock: &Clock, observer: &Arc<dyn Observer>) -> Shared {
-    Shared {
-        config: Arc::clone(config),
-        inbox: Arc::clone(inbox),
-        clock: clock.clone(),
-        observer: Arc::clone(observer),
-        pollers: config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum(),
-    }
-}
-
-/// Reads one outbox once, without a server: what it brings is written, and delivered when a server runs.
-///
-/// # Errors
-/// When the store is in use or unusable, or the connector is not polled; none when told to stop.
-pub async fn poll_once(
-    config: &Arc<Config>,
-    workspace: &Workspace,
-    connector: &Connector,
-    stop: &CancellationToken,
-) -> Result<Option<Polled>, String> {
-    let clock = Clock::system();
-    let inbox = SqliteInbox::open(&config.store, clock.now()).map_err(|error| error.to_string())?;
-    let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
-    let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
-    let shared = shared(config, &inbox, &clock, &nobody);
-    let revision = revisions(&shared, &workspace.name).await.remove(&connector.name);
-    let poller = poller(&shared, &Clients::new(), (workspace, connector), revision, &budget)
-        .map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;
-    Ok(poller.once(stop).await)
 }

@@ -227,7 +227,7 @@ async fn outboxes() -> (String, Reads) {
             let path = request.uri().path().to_owned();
             let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap_or_default();
             let message = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            if message["method"] == "resources/read" {
+            if method(&message) == "resources/read" {
                 seen.lock().expect("a lock").entry(path).or_default().push(Instant::now());
             }
             answer(&message)
@@ -239,15 +239,19 @@ async fn outboxes() -> (String, Reads) {
     (url, reads)
 }
 
+fn method(message: &Value) -> &str {
+    message.get("method").and_then(Value::as_str).unwrap_or_default()
+}
+
 fn answer(message: &Value) -> Response {
-    let result = match message["method"].as_str() {
-        Some("server/discover") => json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+    let result = match method(message) {
+        "server/discover" => json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
             "capabilities": { "resources": {} }, "ttlMs": 0, "cacheScope": "private" }),
-        Some("resources/read") => json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        "resources/read" => json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
             "contents": [{ "uri": "acme://n", "text": "{\"events\":[],\"cursor\":\"p:1\",\"nextPollMs\":60000}" }] }),
         _ => return StatusCode::ACCEPTED.into_response(),
     };
-    let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
+    let body = json!({ "jsonrpc": "2.0", "id": message.get("id"), "result": result }).to_string();
     ([("content-type", "application/json")], body).into_response()
 }
 
