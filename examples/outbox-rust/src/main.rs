@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 enum Command {
     Serve { http_port: Option<u16>, next_poll_ms: Option<u64> },
-    Add(Fact),
+    Add(Box<Fact>),
     Help,
 }
 
@@ -108,7 +108,7 @@ fn arguments(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
             Long("http") => http_port = Some(parser.value()?.parse()?),
             Long("next-poll") => next_poll_ms = Some(parser.value()?.parse_with(at_least_one)?),
             Short('h') | Long("help") => return Ok(Command::Help),
-            Value(word) if word == "add" => return fact(parser).map(Command::Add),
+            Value(word) if word == "add" => return Ok(Command::Add(Box::new(fact(parser)?))),
             other => return Err(other.unexpected()),
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 // What hosts take. A row that breaks one of these rules is dropped by the host without a word back, so it is refused
 // here, where somebody can still read why.
@@ -88,11 +88,14 @@ pub struct Query {
     pub age_ms_max: Option<u64>,
 }
 
+/// One event as hosts read it.
+pub type Event = Map<String, Value>;
+
 /// The answer to one poll.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PollResult {
-    pub events: Vec<Value>,
+    pub events: Vec<Event>,
     pub cursor: String,
     /// Rows after the asked cursor were skipped, because they are pruned or older than asked for.
     pub truncated: bool,
@@ -185,7 +188,7 @@ impl Outbox {
 }
 
 impl PollResult {
-    fn new(events: Vec<Value>, cursor: String) -> Self {
+    fn new(events: Vec<Event>, cursor: String) -> Self {
         Self { events, cursor, truncated: false, has_more: false, next_poll_ms: None }
     }
 }
@@ -274,7 +277,7 @@ fn check(fact: &Fact, event_id: &str, timestamp: &str) -> Result<(), OutboxError
     if !object(&fact.data).is_object() {
         return Err(refused(r#"data: give a JSON object, such as {"campaign": "autumn"}"#));
     }
-    match event(fact, event_id, timestamp).to_string().len() {
+    match Value::from(event(fact, event_id, timestamp)).to_string().len() {
         ..=EVENT_BYTES_MAX => Ok(()),
         size => Err(refused(format!("the event is {size} bytes; hosts take at most {EVENT_BYTES_MAX}"))),
     }
@@ -290,22 +293,28 @@ fn is_link(link: &str) -> bool {
 }
 
 /// The fact as hosts read it. What it does not say is left out.
-fn event(fact: &Fact, event_id: &str, timestamp: &str) -> Value {
-    let said = [
-        ("subject", fact.subject.as_deref().map(Value::from)),
+fn event(fact: &Fact, event_id: &str, timestamp: &str) -> Event {
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let notification = said([
+        ("subject", text(&fact.subject)),
         ("level", fact.level.map(|level| level.as_str().into())),
-        ("title", fact.title.as_deref().map(Value::from)),
-        ("body", fact.body.as_deref().map(Value::from)),
+        ("title", text(&fact.title)),
+        ("body", text(&fact.body)),
         ("link", fact.link.as_deref().map(|link| json!({ "resource": link }))),
-    ];
-    let notification: serde_json::Map<String, Value> =
-        said.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    let mut event =
-        json!({ "eventId": event_id, "name": fact.name, "timestamp": timestamp, "data": object(&fact.data) });
-    if !notification.is_empty() {
-        event["_meta"] = json!({ "ai.nimblebrain/notification": notification });
-    }
-    event
+    ]);
+    let meta = (!notification.is_empty()).then(|| json!({ "ai.nimblebrain/notification": notification }));
+    said([
+        ("eventId", Some(event_id.into())),
+        ("name", Some(fact.name.as_str().into())),
+        ("timestamp", Some(timestamp.into())),
+        ("data", Some(object(&fact.data))),
+        ("_meta", meta),
+    ])
+}
+
+/// The fields that have a value.
+fn said<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Event {
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 /// `data` with its default.
@@ -314,12 +323,12 @@ fn object(data: &Value) -> Value {
 }
 
 /// Rows with their positions.
-fn rows_after(moment: &Connection, tag: &str, start: i64, limit: u32) -> Result<Vec<(i64, Value)>, rusqlite::Error> {
+fn rows_after(moment: &Connection, tag: &str, start: i64, limit: u32) -> Result<Vec<(i64, Event)>, rusqlite::Error> {
     let mut statement = moment.prepare("SELECT * FROM outbox WHERE position > ? ORDER BY position LIMIT ?")?;
     let rows = statement.query_map((start, limit), |row| {
         let position = row.get("position")?;
         let mut event = event(&fact(row)?, &row.get::<_, String>("event_id")?, &row.get::<_, String>("timestamp")?);
-        event["cursor"] = encode(tag, position).into();
+        event.insert("cursor".to_owned(), encode(tag, position).into());
         Ok((position, event))
     })?;
     rows.collect()
