@@ -40,7 +40,8 @@ pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutb
         poll: Poll::default(),
     };
     let secrets = BTreeMap::new();
-    let common = Common { secrets: &secrets, times, clock: Clock::system(), clients: Clients::new() };
+    let (clients, credentials) = (Clients::new(), Path::new("credentials"));
+    let common = Common { secrets: &secrets, times, clock: Clock::system(), clients, credentials };
     McpOutbox::new(&"acme".parse().unwrap(), &connector, &common).unwrap()
 }
 
