@@ -105,7 +105,7 @@ fn arguments(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
     let (mut http_port, mut next_poll_ms) = (None, None);
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("http") => http_port = Some(parser.value()?.parse()?),
+            Long("http") => http_port = Some(parser.value()?.parse_with(port)?),
             Long("next-poll") => next_poll_ms = Some(parser.value()?.parse_with(at_least_one)?),
             Short('h') | Long("help") => return Ok(Command::Help),
             Value(word) if word == "add" => return Ok(Command::Add(Box::new(fact(parser)?))),
@@ -113,6 +113,10 @@ fn arguments(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         }
     }
     Ok(Command::Serve { http_port, next_poll_ms })
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "give a port, 0 to 65535")
 }
 
 fn at_least_one(text: &str) -> Result<u64, &'static str> {
@@ -128,11 +132,15 @@ fn fact(mut parser: lexopt::Parser) -> Result<Fact, lexopt::Error> {
             Long("subject") => fact.subject = Some(parser.value()?.string()?),
             Long("body") => fact.body = Some(parser.value()?.string()?),
             Long("link") => fact.link = Some(parser.value()?.string()?),
-            Long("data") => fact.data = parser.value()?.parse_with(|json| serde_json::from_str(json))?,
+            Long("data") => fact.data = parser.value()?.parse_with(json)?,
             Long("id") => fact.event_id = Some(parser.value()?.string()?),
             Value(word) if name.is_none() => name = Some(word.string()?),
             other => return Err(other.unexpected()),
         }
     }
     Ok(Fact { name: name.ok_or("give the NAME of the event, such as domain.active")?, ..fact })
+}
+
+fn json(text: &str) -> Result<serde_json::Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("--data is not JSON: {error}"))
 }

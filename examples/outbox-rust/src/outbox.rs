@@ -6,9 +6,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, named_params};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -125,8 +125,7 @@ impl Outbox {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OutboxError> {
         let outbox = Self { path: path.into() };
         let mut connection = outbox.connect()?;
-        // Readers and one writer, in several processes, do not block each other. The file remembers the setting.
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        use_write_ahead_log(&connection)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(SCHEMA)?;
         transaction.commit()?;
@@ -320,6 +319,22 @@ fn said<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Event {
 /// `data` with its default.
 fn object(data: &Value) -> Value {
     if data.is_null() { json!({}) } else { data.clone() }
+}
+
+/// Readers and one writer, in several processes, do not block each other. The file remembers the setting.
+fn use_write_ahead_log(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            // The very first switch needs the file for itself, and SQLite does not always wait for that.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Rows with their positions.
