@@ -11,6 +11,7 @@ WASM    := target/plugins/wasm32-wasip2/plugin
 
 PYTHON_OUTBOX := examples/outbox-python/.venv/.ready
 NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v1 v2)
+RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3)
 
@@ -30,6 +31,8 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --exclude 'guest-*' --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --quiet
+	$(CARGO) fmt --check --manifest-path examples/outbox-rust/Cargo.toml
+	cd examples/outbox-rust && CARGO_TARGET_DIR=../../target/examples $(CARGO) clippy --locked --quiet -- -D warnings
 
 ## Measures, and prints what it measured.
 bench: plugins
@@ -58,7 +61,7 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(PEERS) $(OAUTH_SERVERS)
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS)
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv
@@ -73,6 +76,11 @@ tests/peers/%/.venv/.ready: tests/peers/%/requirements.txt
 examples/outbox-typescript/%/node_modules/.ready: examples/outbox-typescript/%/package-lock.json
 	$(NPM) ci --silent --prefix examples/outbox-typescript/$*
 	$(NPM) run --silent build --prefix examples/outbox-typescript/$*
+	@touch $@
+
+# A package of its own, as its readers will have it, in a folder of its own, so that it disturbs no other build.
+$(RUST_OUTBOX): $(wildcard examples/outbox-rust/Cargo.* examples/outbox-rust/src/*)
+	CARGO_TARGET_DIR=target/examples $(CARGO) build --quiet --locked --manifest-path examples/outbox-rust/Cargo.toml
 	@touch $@
 
 $(OAUTH_SERVERS): tests/peers/oauth/package-lock.json

@@ -45,7 +45,7 @@ fn keeps_every_rule(code: i32, report: &Value, not_seen: &[&str]) {
 
 #[test]
 fn the_example_servers_keep_every_rule() {
-    for sdk in [Sdk::FastMcp, Sdk::TypeScript1, Sdk::TypeScript2] {
+    for sdk in [Sdk::FastMcp, Sdk::TypeScript1, Sdk::TypeScript2, Sdk::Rust] {
         let folder = tempfile::tempdir().unwrap();
         let outbox = sdk.outbox(folder.path());
         let (variable, trigger, words) = (outbox.variable(), outbox.adding(3), outbox.words());
@@ -57,21 +57,23 @@ fn the_example_servers_keep_every_rule() {
 }
 
 #[test]
-fn an_example_server_keeps_them_over_http() {
-    let folder = tempfile::tempdir().unwrap();
-    let outbox = Sdk::TypeScript2.outbox(folder.path());
-    let server = outbox.over_http();
-    let trigger = outbox.adding(3);
-    // A name that leads to this machine, and a header besides.
-    let url = server.url.replace("127.0.0.1", "localhost");
-    let signed = ["--url", &url, "--bearer-env", "CHECK_TOKEN", "--header-env", "X-Key=CHECK_TOKEN"];
-    let (code, report) = json(&[&signed[..], &["--trigger", &trigger]].concat());
-    keeps_every_rule(code, &report, &["stdout", "next-poll"]);
+fn the_example_servers_keep_them_over_http() {
+    for sdk in [Sdk::TypeScript2, Sdk::Rust] {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = sdk.outbox(folder.path());
+        let server = outbox.over_http();
+        let trigger = outbox.adding(3);
+        // A name that leads to this machine, and a header besides.
+        let url = server.url.replace("127.0.0.1", "localhost");
+        let signed = ["--url", &url, "--bearer-env", "CHECK_TOKEN", "--header-env", "X-Key=CHECK_TOKEN"];
+        let (code, report) = json(&[&signed[..], &["--trigger", &trigger]].concat());
+        keeps_every_rule(code, &report, &["stdout", "next-poll"]);
 
-    let (code, report) = json(&["--url", &server.url]);
-    assert_eq!((code, ids(&report, "broken")), (2, vec!["connection".to_owned()]), "{report:#}");
-    assert!(report.to_string().contains("--bearer-env NAME"), "{report:#}");
-    assert!(!report.to_string().contains(TOKEN), "{report:#}");
+        let (code, report) = json(&["--url", &server.url]);
+        assert_eq!((code, ids(&report, "broken")), (2, vec!["connection".to_owned()]), "{sdk:?}: {report:#}");
+        assert!(report.to_string().contains("--bearer-env NAME"), "{report:#}");
+        assert!(!report.to_string().contains(TOKEN), "{report:#}");
+    }
 }
 
 #[test]

@@ -92,6 +92,16 @@ async fn an_event_of_a_typescript_2_server_reaches_slack_over_http() {
     over_http(Sdk::TypeScript2).await;
 }
 
+#[tokio::test]
+async fn an_event_of_an_rmcp_server_reaches_slack_over_stdio() {
+    over_stdio(Sdk::Rust).await;
+}
+
+#[tokio::test]
+async fn an_event_of_an_rmcp_server_reaches_slack_over_http() {
+    over_http(Sdk::Rust).await;
+}
+
 /// The world of one Python outbox over stdio.
 async fn python_world() -> (tempfile::TempDir, Outbox, Sink, World) {
     let folder = tempfile::tempdir().unwrap();

@@ -16,6 +16,7 @@ pub enum Sdk {
     FastMcp,
     TypeScript1,
     TypeScript2,
+    Rust,
 }
 
 /// An outbox server whose rows are in a file of the world.
@@ -47,12 +48,23 @@ fn node_outbox(folder: &std::path::Path, version: &str) -> Outbox {
     }
 }
 
+fn rust_outbox(folder: &std::path::Path) -> Outbox {
+    let program = prepared("target/examples/debug/outbox-rust", "deps");
+    Outbox {
+        serve: vec![program.clone()],
+        add: vec![program, "add".into()],
+        variable: "OUTBOX_DB",
+        file: folder.join("outbox.db"),
+    }
+}
+
 impl Sdk {
     pub fn outbox(self, folder: &std::path::Path) -> Outbox {
         match self {
             Self::FastMcp => python_outbox(folder),
             Self::TypeScript1 => node_outbox(folder, "v1"),
             Self::TypeScript2 => node_outbox(folder, "v2"),
+            Self::Rust => rust_outbox(folder),
         }
     }
 }
