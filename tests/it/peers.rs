@@ -165,9 +165,12 @@ async fn a_restart_of_the_server_costs_nothing(
         assert_eq!((over, reader.poll().await), (Over::Stdio, None));
     }
     reader.expect_event(number, "after the restart", is_killed).await;
-    let forgotten = stage.all("http")[asked_before..].iter().filter(|answer| answer["status"] == 404).count();
+    let answers = &stage.all("http")[asked_before..];
+    let forgotten = answers.iter().filter(|answer| answer["status"] == 404).count();
     let is_forgotten = over == Over::Http && peer.keeps_sessions();
-    assert_eq!(forgotten > 0, is_forgotten, "{forgotten} requests of a session that was forgotten");
+    assert_eq!(forgotten > 0, is_forgotten, "a session that was forgotten is begun anew: {answers:?}");
+    let reads = answers.iter().filter(|answer| **answer == json!({ "method": "POST", "status": 404 })).count();
+    assert!(reads <= 1, "only once: {answers:?}");
     if peer.hints() {
         stage.add(&[("hinted again", "c-16")], true);
         reader.expect_event(number + 1, "hinted again", false).await;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, NumberOrString, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -28,6 +28,10 @@ pub(super) struct Lines<R, W> {
     output: Arc<Turn<Option<Output<W>>>>,
     /// The ids of requests that have no answer yet.
     asked: Arc<Mutex<HashSet<NumberOrString>>>,
+    /// The id of a question for discovery.
+    discovery: Option<NumberOrString>,
+    /// The id of one whose answer the library stopped waiting for.
+    given_up: Option<NumberOrString>,
     seen: Seen,
 }
 
@@ -59,6 +63,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             is_passing_over: false,
             output: Arc::new(Turn::new(Some(Output { pipe: output, pending: Vec::new() }))),
             asked: Arc::default(),
+            discovery: None,
+            given_up: None,
             seen,
         }
     }
@@ -104,6 +110,17 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             Line::Broken(why) => self.seen.sound(Alarm::Broken(why.clone())),
         }
         Some(judged)
+    }
+
+    /// Whether it answers what the library stopped waiting for: it would take that for a wrong answer to what it asked
+    /// since. So it goes with a server from before discovery that takes long to start.
+    fn is_late(&self, message: &ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        id.is_some() && id == self.given_up.as_ref()
     }
 
     /// Notes an answer to what nobody asked.
@@ -210,6 +227,11 @@ where
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = Arc::clone(&self.output);
         if let JsonRpcMessage::Request(request) = &message {
+            match &request.request {
+                ClientRequest::DiscoverRequest(_) => self.discovery = Some(request.id.clone()),
+                ClientRequest::InitializeRequest(_) => self.given_up = self.discovery.take(),
+                _ => {}
+            }
             self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone());
         }
         let bytes = serde_json::to_vec(&message);
@@ -226,7 +248,9 @@ where
         loop {
             self.whole_line().await?;
             let line = std::mem::take(&mut self.line);
-            if let Line::Message(message) = self.judge(&line)? {
+            if let Line::Message(message) = self.judge(&line)?
+                && !self.is_late(&message)
+            {
                 return Some(*message);
             }
         }
@@ -330,6 +354,19 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#, Some("without an id")).await;
         check(&format!("{ANSWER}\n{ANSWER}"), Some("nobody made (id 1)")).await;
         check(r#"{"jsonrpc":"2.0","id":1,"re"#, None).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_a_discovery_that_was_given_up_is_passed_over() {
+        let answers = [ANSWER, "\n", &ANSWER.replace(":1,", ":2,"), "\n"].concat();
+        let mut lines = Lines::new(io::Cursor::new(answers), tokio::io::sink(), 200, Seen::new());
+        let client = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#;
+        for (id, method, params) in [(1, "server/discover", "{}"), (2, "initialize", client)] {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            lines.send(serde_json::from_str(&request).unwrap()).await.unwrap();
+        }
+        let Some(JsonRpcMessage::Response(answer)) = lines.receive().await else { panic!("no answer") };
+        assert_eq!(answer.id, NumberOrString::Number(2));
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Outbox servers on the SDKs that people use, and what they report of what they are asked.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::path::PathBuf;
@@ -18,6 +18,9 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::{PATIENCE, Polling, prepared, root};
+
+/// The file that takes what a server over HTTP writes to standard error.
+const LAST_WORDS: &str = "last-words";
 
 /// A server under `tests/peers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,8 +159,9 @@ impl Stage {
     async fn start_http(&mut self, port: u16) {
         let (program, first) = self.words.split_first().unwrap();
         let mut command = Command::new(program);
-        command.args(first).args(["--http", &port.to_string()]).envs(&self.env).env("PYTHONWARNINGS", "ignore");
-        let server = command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+        let words = File::create(self.folder.path().join(LAST_WORDS)).unwrap();
+        command.args(first).args(["--http", &port.to_string()]).envs(&self.env).kill_on_drop(true);
+        let server = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(words).spawn().unwrap();
         self.http = Some((port, server));
         self.next("listening").await;
     }
@@ -169,7 +173,8 @@ impl Stage {
                 return self.kept.remove(at)[kind].take();
             }
             let next = tokio::time::timeout(PATIENCE, self.reports.recv()).await;
-            let next = next.unwrap_or_else(|_| panic!("no report of {kind}; but {:?}", self.kept));
+            let words = || std::fs::read_to_string(self.folder.path().join(LAST_WORDS)).unwrap_or_default();
+            let next = next.unwrap_or_else(|_| panic!("no report of {kind}, but {:?} and {}", self.kept, words()));
             self.kept.push(next.unwrap());
         }
     }
