@@ -11,6 +11,8 @@ WASM    := target/plugins/wasm32-wasip2/plugin
 
 PYTHON_OUTBOX := examples/outbox-python/.venv/.ready
 NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v1 v2)
+OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3)
 
 .PHONY: demo test lint bench plugins guests deps clean
 
@@ -55,17 +57,26 @@ guests: wasm-target
 wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
-## Installs the example servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES)
+## Installs the servers that the tests talk to.
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(PEERS) $(OAUTH_SERVERS)
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv
 	examples/outbox-python/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
+tests/peers/%/.venv/.ready: tests/peers/%/requirements.txt
+	$(PYTHON) -m venv tests/peers/$*/.venv
+	tests/peers/$*/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
 examples/outbox-typescript/%/node_modules/.ready: examples/outbox-typescript/%/package-lock.json
 	$(NPM) ci --silent --prefix examples/outbox-typescript/$*
 	$(NPM) run --silent build --prefix examples/outbox-typescript/$*
+	@touch $@
+
+$(OAUTH_SERVERS): tests/peers/oauth/package-lock.json
+	$(NPM) ci --silent --prefix tests/peers/oauth
 	@touch $@
 
 clean:

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
+use crate::fetch::mcp::oauth::Credentials;
 use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::delivery::Schedule;
@@ -191,7 +192,8 @@ fn poller(
     }
     let (name, source) = (&workspace.name, &connector.name);
     let (secrets, clock) = (&shared.config.secrets, shared.clock.clone());
-    let common = Common { secrets, times: Times::default(), clock, clients: clients.clone() };
+    let credentials = &Credentials::folder_of(&shared.config.store);
+    let common = Common { secrets, times: Times::default(), clock, clients: clients.clone(), credentials };
     match McpOutbox::new(name, connector, &common) {
         Ok(outbox) => {
             let outbox = Box::new(outbox.remembering(revision));

@@ -49,7 +49,7 @@ enum Command {
     /// Shows what is in an inbox.
     #[command(subcommand)]
     Inbox(inbox::Command),
-    /// Shows how connectors do, and reads one now.
+    /// Shows how connectors do, reads one now, and signs in to one.
     #[command(subcommand)]
     Connector(connector::Command),
     /// Shows deliveries and how their attempts went.

@@ -71,6 +71,8 @@ pub enum ReadError {
     Disconnected(String),
     /// The peer answered something that is not MCP.
     NotMcp(String),
+    /// No token could be had for now: why, and what to do.
+    NoToken(String),
     /// The sign-in is missing, over or refused, and only a person can renew it: what to do.
     Reauthorize(String),
 }
@@ -125,9 +127,11 @@ impl fmt::Display for ReadError {
                 write!(out, "the server did not answer within {} s", waited.as_secs_f64())
             }
             Self::NoText => out.write_str("the answer has no text; the resource must be read as text, not as a blob"),
-            Self::NotConnected(what) | Self::Disconnected(what) | Self::NotMcp(what) | Self::Reauthorize(what) => {
-                out.write_str(what)
-            }
+            Self::NotConnected(what)
+            | Self::Disconnected(what)
+            | Self::NotMcp(what)
+            | Self::NoToken(what)
+            | Self::Reauthorize(what) => out.write_str(what),
         }
     }
 }

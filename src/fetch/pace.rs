@@ -13,8 +13,9 @@ pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 /// From so many failures in a row on the breaker is open: one read each time the ceiling has passed, until one succeeds.
 pub const BREAKER_FAILURES: u32 = 3;
 
-/// The first reads after a start are spread over so much time for each outbox: fifty connections a second.
-const START_WAIT: Duration = Duration::from_millis(20);
+/// The first reads after a start are spread over so much time for each outbox: a thousand of them over a minute, so that
+/// they come no quicker than later ones do.
+const START_WAIT: Duration = Duration::from_millis(60);
 
 /// How a read, or the last of several in a row, went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +163,7 @@ mod tests {
         let wait = |others, random| first_wait(others, &Poll::default(), random);
         assert_eq!(wait(0, 1.0), Duration::ZERO);
         assert_eq!(wait(999, 0.0), Duration::ZERO);
-        assert_eq!(wait(999, 1.0), Duration::from_millis(19_980));
+        assert_eq!(wait(999, 1.0), Duration::from_millis(59_940));
         assert_eq!(wait(usize::MAX, 1.0), Duration::from_secs(60), "never longer than the base");
     }
 }

@@ -9,30 +9,16 @@
 )]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use switchbell::clock::Clock;
-use switchbell::config::{Auth, Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
-use switchbell::fetch::budget::Budget;
-use switchbell::fetch::mcp::{Clients, Common, McpOutbox, Times};
-use switchbell::fetch::poller::{Poller, Shared};
-use switchbell::inbox::sqlite::SqliteInbox;
-use switchbell::notification::Level;
-use switchbell::route::Router;
-use switchbell::telemetry::{Happening, Observer};
+use switchbell::config::{Auth, Poll, Transport};
+use switchbell::telemetry::Happening;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
-/// Nothing on one machine takes longer; what does has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-const TOKEN: &str = "a-token-of-the-tests";
+use crate::support::{PATIENCE, Polling, TOKEN, root};
 
 /// Waits are short: the servers are on this machine.
 const POLL: Poll = Poll {
@@ -72,9 +58,7 @@ impl Example {
 }
 
 fn prepared(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    assert!(path.exists(), "{} is missing: run `make deps`", path.display());
-    path.to_str().unwrap().to_owned()
+    crate::support::prepared(path, "deps").to_str().unwrap().to_owned()
 }
 
 /// The file of an example's outbox.
@@ -116,104 +100,23 @@ impl Source {
     fn over_stdio(&self) -> Transport {
         let (run, _, variable) = self.example.words();
         let env = BTreeMap::from([(variable.to_owned(), self.file.to_str().unwrap().to_owned())]);
-        Transport::Stdio { run: run.to_vec(), env, directory: env!("CARGO_MANIFEST_DIR").into() }
+        Transport::Stdio { run: run.to_vec(), env, directory: root().to_owned() }
     }
 }
 
-fn config(transport: Transport) -> Config {
-    let connector = Connector {
-        name: "registrar".parse().unwrap(),
-        transport,
-        outbox: Some("acme://notifications".to_owned()),
-        not_polled: None,
-        ceiling: Level::Urgent,
-        poll: POLL,
-    };
-    let workspace = Workspace {
-        name: "acme".parse().unwrap(),
-        file: "acme.yaml".into(),
-        members: BTreeMap::new(),
-        connectors: BTreeMap::from([(connector.name.clone(), connector)]),
-        routes: Vec::new(),
-        router: Router::new(Vec::new()).unwrap(),
-    };
-    let place = SecretPlace::Connector;
-    let token = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
-    Config {
-        file: "switchbell.yaml".into(),
-        listen: ([127, 0, 0, 1], 0).into(),
-        store: "switchbell.db".into(),
-        plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
-        secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
-        workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
-        reads_per_minute_max: 100_000,
-    }
+async fn expect_bootstrap(polling: &mut Polling) {
+    let next = polling.next().await;
+    assert!(matches!(next, Happening::Read { events: 0, bootstrap: true, .. }), "{next:?}");
 }
 
-#[derive(Debug)]
-struct Told(mpsc::UnboundedSender<Happening>);
-
-impl Observer for Told {
-    fn happened(&self, what: &Happening) {
-        let _ = self.0.send(what.clone());
-    }
-}
-
-/// A poller that runs on a store in `folder`.
-struct Polling {
-    told: mpsc::UnboundedReceiver<Happening>,
-    stop: CancellationToken,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Polling {
-    fn start(folder: &Path, transport: Transport) -> Self {
-        let config = Arc::new(config(transport));
-        let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
-        let connector = &config.workspaces[&workspace].connectors[&source];
-        let (secrets, clock) = (&config.secrets, Clock::system());
-        let common = Common { secrets, times: Times::default(), clock, clients: Clients::new() };
-        let outbox = McpOutbox::new(&workspace, connector, &common).unwrap();
-        let inbox = Arc::new(SqliteInbox::open(&folder.join("switchbell.db"), Timestamp::UNIX_EPOCH).unwrap());
-        let (sender, told) = mpsc::unbounded_channel();
-        let observer = Arc::new(Told(sender));
-        let budget = Arc::new(Budget::new(config.reads_per_minute_max, Clock::system()));
-        let shared = Shared { config, inbox, clock: Clock::system(), observer, pollers: 1 };
-        let poller = Poller::new(shared, &workspace, &source, Box::new(outbox), budget).unwrap();
-        let stop = CancellationToken::new();
-        Self { told, task: tokio::spawn(poller.run(stop.clone())), stop }
-    }
-
-    /// The next thing that is more than a read that brought nothing.
-    async fn next(&mut self) -> Happening {
-        loop {
-            let next = tokio::time::timeout(PATIENCE, self.told.recv()).await.expect("nothing happened");
-            match next.expect("the poller ended") {
-                Happening::Read { bootstrap: false, .. } => {}
-                other => return other,
-            }
+async fn expect_event(polling: &mut Polling, number: u64, title: &str) {
+    match polling.next().await {
+        Happening::Accepted { seq, event, .. } => {
+            assert_eq!((seq, event.title.as_str()), (number, title));
+            let data: String = event.data.split_whitespace().collect();
+            assert!(data == r#"{"b":1,"a":[2.50]}"# || data == r#"{"b":1,"a":[2.5]}"#, "{data}");
         }
-    }
-
-    async fn expect_bootstrap(&mut self) {
-        let next = self.next().await;
-        assert!(matches!(next, Happening::Read { events: 0, bootstrap: true, .. }), "{next:?}");
-    }
-
-    async fn expect_event(&mut self, number: u64, title: &str) {
-        match self.next().await {
-            Happening::Accepted { seq, event, .. } => {
-                assert_eq!((seq, event.title.as_str()), (number, title));
-                let data: String = event.data.split_whitespace().collect();
-                assert!(data == r#"{"b":1,"a":[2.50]}"# || data == r#"{"b":1,"a":[2.5]}"#, "{data}");
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn stop(self) {
-        self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.task).await.expect("it does not stop").unwrap();
+        other => panic!("{other:?}"),
     }
 }
 
@@ -237,19 +140,19 @@ async fn check(example: Example, over_http: bool) {
         (None, source.over_stdio())
     };
 
-    let mut polling = Polling::start(folder.path(), transport.clone());
-    polling.expect_bootstrap().await;
+    let mut polling = Polling::start(folder.path(), transport.clone(), POLL);
+    expect_bootstrap(&mut polling).await;
     for title in ["one", "two", "three"] {
         source.add(title).await;
     }
-    polling.expect_event(1, "one").await;
-    polling.expect_event(2, "two").await;
-    polling.expect_event(3, "three").await;
+    expect_event(&mut polling, 1, "one").await;
+    expect_event(&mut polling, 2, "two").await;
+    expect_event(&mut polling, 3, "three").await;
     polling.stop().await;
 
     source.add("while we were away").await;
-    let mut polling = Polling::start(folder.path(), transport);
-    polling.expect_event(4, "while we were away").await;
+    let mut polling = Polling::start(folder.path(), transport, POLL);
+    expect_event(&mut polling, 4, "while we were away").await;
     polling.stop().await;
 }
 
@@ -291,6 +194,7 @@ async fn a_wrong_token_is_said_to_be_refused() {
     let mut polling = Polling::start(
         folder.path(),
         Transport::Http { url: url.parse().unwrap(), auth: Auth::None, headers: BTreeMap::new(), private: false },
+        POLL,
     );
     match polling.next().await {
         Happening::ReadFailed { reason, failures: 1, .. } => assert!(reason.starts_with("HTTP 401"), "{reason}"),

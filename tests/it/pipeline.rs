@@ -28,7 +28,7 @@ async fn event_reaches_slack(world: World, outbox: &Outbox, mut sink: Sink) {
     let message = sink.next().await.to_string();
     assert!(message.contains("&lt;!channel&gt; &amp; &lt;http://evil|x&gt;"), "{message}");
     assert!(!message.contains("<!channel>") && !message.contains("<http"), "{message}");
-    server.wait_for("delivered");
+    server.wait_for("INFO delivered");
 
     let listed = world.json(&sink, &["inbox", "list"]);
     let one = &listed[0];
@@ -111,7 +111,7 @@ async fn a_destination_that_asks_to_wait_is_asked_again_when_it_said() {
     outbox.add(&["domain.active"]);
     sink.next().await;
     sink.next().await;
-    server.wait_for("delivered");
+    server.wait_for("INFO delivered");
     let delivery = &world.json(&sink, &["deliveries", "list"])[0];
     let outcomes: Vec<&Value> =
         delivery["attempts"].as_array().unwrap().iter().map(|attempt| &attempt["outcome"]).collect();

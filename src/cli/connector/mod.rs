@@ -1,5 +1,7 @@
-//! `switchbell connector`: how the connectors of a workspace do, and a read of one right now.
+//! `switchbell connector`: how the connectors of a workspace do, a read of one right now, and signing in to one.
 
+mod callback;
+mod login;
 mod poll;
 mod show;
 
@@ -16,6 +18,8 @@ pub(super) enum Command {
     Show(show::Show),
     /// Reads the outbox of a connector now.
     Poll(poll::Poll),
+    /// Signs in to a connector that asks for it by OAuth.
+    Login(login::LoginArguments),
 }
 
 /// Which connector is meant.
@@ -33,5 +37,6 @@ pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
         Command::List(asked) => show::list(file, asked).await,
         Command::Show(asked) => show::show(file, asked).await,
         Command::Poll(asked) => poll::run(file, asked).await,
+        Command::Login(arguments) => login::run(file, arguments).await,
     }
 }

@@ -37,7 +37,9 @@ pub(super) fn outbox(asked: &Arguments, clock: &Clock) -> Result<McpOutbox, Stri
     };
     let usual = Times::default();
     let times = Times { connect: usual.connect.max(asked.timeout), read: asked.timeout, ..usual };
-    let common = Common { secrets: &secrets, times, clock: clock.clone(), clients: Clients::new() };
+    // It signs in with what it was given on the command line, never with a sign-in that is kept.
+    let credentials = Path::new("credentials");
+    let common = Common { secrets: &secrets, times, clock: clock.clone(), clients: Clients::new(), credentials };
     McpOutbox::new(&name, &connector, &common).map_err(|error| error.to_string())
 }
 

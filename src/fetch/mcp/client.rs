@@ -76,9 +76,15 @@ impl Client {
             return answer;
         };
         let another = self.credential.after_refusal(&token, challenge.as_deref()).await;
-        match self.token_told(another)? {
-            Some(another) => request(Some(another)).await,
-            None => answer,
+        let Some(another) = self.token_told(another)? else {
+            return answer;
+        };
+        let answer = request(Some(another)).await;
+        match self.credential.refused_again() {
+            Some(error) if answer.as_ref().is_err_and(|failure| refusal(failure).is_some()) => {
+                Err(StreamableHttpError::Io(io::Error::other(error)))
+            }
+            _ => answer,
         }
     }
 

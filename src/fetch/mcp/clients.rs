@@ -25,6 +25,10 @@ const IDLE_CONNECTIONS_MAX: usize = 16;
 /// A connection on which nothing comes, such as one that waits for hints, is asked so often whether it is still there.
 const ALIVE_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// And again, so often and so far apart, before it is given up.
+const ALIVE_QUESTIONS_MAX: u32 = 4;
+const ALIVE_WAIT: Duration = Duration::from_secs(15);
+
 /// Makes HTTP clients and keeps them. Cloning it shares them.
 #[derive(Clone, Default)]
 pub struct Clients(Arc<Shared>);
@@ -87,6 +91,8 @@ impl Clients {
                 .retry(reqwest::retry::never())
                 .connect_timeout(CONNECT_TIME_MAX)
                 .tcp_keepalive(ALIVE_TIME_MAX)
+                .tcp_keepalive_interval(ALIVE_WAIT)
+                .tcp_keepalive_retries(ALIVE_QUESTIONS_MAX)
                 .pool_max_idle_per_host(pooled_max)
                 .pool_idle_timeout(IDLE_TIME_MAX);
             let builder = if is_private { builder } else { builder.dns_resolver(PublicOnly) };

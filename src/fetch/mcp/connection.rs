@@ -124,6 +124,7 @@ pub(super) fn is_in_doubt_after(error: &ReadError) -> bool {
         | ReadError::NotConnected(_)
         | ReadError::Disconnected(_)
         | ReadError::NotMcp(_)
+        | ReadError::NoToken(_)
         | ReadError::Reauthorize(_) => true,
     }
 }

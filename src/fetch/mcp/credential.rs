@@ -16,6 +16,11 @@ pub(super) trait Tokens: fmt::Debug + Send + Sync {
     /// [`Tokens::token`] may now have another: the request is made once more with it. An error is what the read fails
     /// with. Several requests may tell it at once, one of them after `token` was already renewed.
     fn refused<'a>(&'a self, token: &'a str, challenge: Option<&'a str>) -> BoxFuture<'a, Result<(), ReadError>>;
+
+    /// What the read fails with when the other token was refused, too.
+    fn refused_again(&self) -> ReadError {
+        ReadError::Http { status: 401, retry_after: None }
+    }
 }
 
 /// How requests are signed.
@@ -26,7 +31,6 @@ pub(super) enum Credential {
     /// With this token, always.
     Bearer(Arc<str>),
     /// With tokens that are asked for.
-    #[cfg_attr(not(test), expect(dead_code, reason = "whoever signs in by OAuth hands these in"))]
     Tokens(Arc<dyn Tokens>),
 }
 
@@ -47,6 +51,14 @@ impl Credential {
             Self::None => Ok(None),
             Self::Bearer(token) => Ok(Some(token.to_string())),
             Self::Tokens(tokens) => tokens.token().await.map(Some),
+        }
+    }
+
+    /// What the read fails with when the token of [`Credential::after_refusal`] was refused, too.
+    pub(super) fn refused_again(&self) -> Option<ReadError> {
+        match self {
+            Self::None | Self::Bearer(_) => None,
+            Self::Tokens(tokens) => Some(tokens.refused_again()),
         }
     }
 

@@ -187,14 +187,28 @@ fn status_in(text: &str) -> Option<u16> {
     text.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
 
+/// What the library for JSON says of a text that is none. What it says of JSON in another shape may quote it.
+const MISTAKES: [&str; 11] = [
+    "EOF while",
+    "control character",
+    "expected",
+    "invalid escape",
+    "invalid number",
+    "invalid unicode",
+    "key must be",
+    "lone leading surrogate",
+    "number out of range",
+    "trailing",
+    "unexpected end of hex escape",
+];
+
 /// What is wrong with the JSON, in the text the library makes of a body it cannot read: `…Message: lone leading
 /// surrogate in hex escape at line 1 column 9: {…`. The body itself is not told.
 fn mistake_in(text: &str) -> Option<&str> {
     let (_, mistake) = text.split_once("as ServerJsonRpcMessage: ")?;
     let column = mistake.find(" column ")? + " column ".len();
     let digits = mistake.get(column..)?.find(|next: char| !next.is_ascii_digit())?;
-    // Of JSON that is no message of MCP the library says neither line nor column of any use.
-    mistake.get(..column + digits).filter(|mistake| !mistake.contains("message") && !mistake.contains("`"))
+    mistake.get(..column + digits).filter(|mistake| MISTAKES.iter().any(|known| mistake.starts_with(known)))
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -214,6 +228,25 @@ fn root(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistake_in_json_is_told_without_the_json() {
+        let check = |said: &str, expected: Option<&str>| {
+            let text = format!("could not parse JSON response as ServerJsonRpcMessage: {said}");
+            assert_eq!(mistake_in(&text), expected);
+        };
+        check(
+            "lone leading surrogate in hex escape at line 1 column 99: {\"s3cret",
+            Some("lone leading surrogate in hex escape at line 1 column 99"),
+        );
+        check(
+            "EOF while parsing a string at line 2 column 7: {",
+            Some("EOF while parsing a string at line 2 column 7"),
+        );
+        check("invalid type: string \"s3cret at line 1 column 2\", expected a map at line 1 column 9: {", None);
+        check("unrecognized JSON-RPC message: {}", None);
+        assert_eq!(mistake_in("HTTP 404 Not Found: expected value at line 1 column 1: "), None);
+    }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {

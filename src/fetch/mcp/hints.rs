@@ -102,6 +102,7 @@ impl Hints {
             outbox: Arc::clone(&handler.outbox),
             said: Arc::clone(&said),
             again: Again::new(waits),
+            is_served: false,
         };
         let server = peer.peer_info();
         let gives_hints = server.as_ref().and_then(|server| server.capabilities.resources.as_ref()?.subscribe);
@@ -140,6 +141,8 @@ struct Keeper {
     outbox: Arc<str>,
     said: Arc<Said>,
     again: Again,
+    /// The server has accepted a subscription before: what fails from then on may work again later.
+    is_served: bool,
 }
 
 impl Keeper {
@@ -148,7 +151,7 @@ impl Keeper {
         self.again.begins(Instant::now());
     }
 
-    /// Subscribes in each session, as servers from before 2026-07-28 have it. Returns when one refuses.
+    /// Subscribes in each session, as servers from before 2026-07-28 have it. Returns when the first refuses.
     async fn subscribe(mut self, heard: Option<Arc<Heard>>) {
         loop {
             if let Some(heard) = &heard {
@@ -159,7 +162,8 @@ impl Keeper {
             let subscribed = self.peer.subscribe(SubscribeRequestParams::new(self.outbox.as_ref()));
             let is_subscribed =
                 tokio::time::timeout(SUBSCRIBE_TIME_MAX, subscribed).await.is_ok_and(|done| done.is_ok());
-            if !is_subscribed || heard.is_none() {
+            self.is_served |= is_subscribed;
+            if !self.is_served || heard.is_none() {
                 return;
             }
         }
@@ -175,7 +179,7 @@ impl Keeper {
         }
     }
 
-    async fn listen_once(&self) -> Ended {
+    async fn listen_once(&mut self) -> Ended {
         let filter = SubscriptionFilter::builder().resource_subscriptions([self.outbox.as_ref()]).build();
         let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
         // Not by the library's own subscription: that one ends at a hint whose URI has a query.
@@ -192,7 +196,9 @@ impl Keeper {
             }
         });
         match accepted.await {
-            Ok(None) => {}
+            Ok(None) => self.is_served = true,
+            // It is being restarted.
+            Ok(Some(Ok(Err(ServiceError::TransportSend(_))))) if self.is_served => return Ended::Gone,
             Ok(Some(Ok(Err(ServiceError::TransportClosed)) | Ok(Ok(_)) | Err(_))) => return Ended::Gone,
             Ok(Some(Ok(Err(_)))) => return Ended::Refused,
             Err(_) => {

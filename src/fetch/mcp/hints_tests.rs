@@ -243,6 +243,36 @@ async fn a_server_of_the_newest_revision_is_listened_to_and_again_when_it_ends_t
 }
 
 #[tokio::test]
+async fn a_server_that_was_listened_to_and_cannot_be_reached_is_listened_to_once_it_is_back() {
+    let (voice, listens) = (Voice::new(), Arc::new(Mutex::new(0)));
+    let (speaking, counting) = (voice.clone(), Arc::clone(&listens));
+    let site = Site::start(move |got, _| {
+        if got.message["method"] != "subscriptions/listen" {
+            return modern_with(got, json!({"resources": {"subscribe": true}}), |got| text(got, "fine"));
+        }
+        let mut listens = counting.lock().unwrap();
+        *listens += 1;
+        if (2..5).contains(&*listens) {
+            return StatusCode::BAD_GATEWAY.into_response();
+        }
+        let opened = if *listens == 1 { speaking.clone() } else { Voice::new() };
+        opened.say(&acknowledged(&got.message["id"]));
+        if *listens > 1 {
+            opened.say(&updated("acme://n", Some(&got.message["id"])));
+        }
+        opened.stream()
+    })
+    .await;
+    let mut outbox = outbox_at(&site.url, hasty());
+    outbox.read("acme://n").await.unwrap();
+    wait_for(&mut outbox, || *listens.lock().unwrap() == 1).await;
+    voice.end();
+    hint(&mut outbox).await;
+    assert_eq!(*listens.lock().unwrap(), 5);
+    outbox.close().await;
+}
+
+#[tokio::test]
 async fn a_session_that_was_opened_anew_is_subscribed_to_anew() {
     let site = Site::start(|got, before| {
         let reads = before.iter().filter(|got| got.message["method"] == "resources/read").count();

@@ -73,7 +73,7 @@ pub(super) fn patient() -> Times {
 
 pub(super) fn common(secrets: &BTreeMap<Name, Secret>, times: Times) -> Common<'_> {
     let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
-    Common { secrets, times, clock, clients: Clients::new() }
+    Common { secrets, times, clock, clients: Clients::new(), credentials: Path::new("credentials") }
 }
 
 pub(super) fn secret(value: &str) -> Secret {

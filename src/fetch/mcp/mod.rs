@@ -20,6 +20,7 @@ mod http;
 #[cfg(test)]
 mod http_tests;
 mod lines;
+pub mod oauth;
 mod seen;
 #[cfg(test)]
 mod session_tests;
@@ -33,6 +34,7 @@ mod streams_tests;
 mod words;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +53,7 @@ use credential::Credential;
 use fault::Faults;
 use hints::{Handler, Hints};
 use http::{Endpoint, Signature};
+use oauth::{Account, Tokens};
 use stdio::Program;
 
 /// Largest text of a resource, in bytes: 5,000 events of a kilobyte and a half, or a hundred of the largest.
@@ -102,6 +105,8 @@ pub struct Common<'a> {
     pub clock: Clock,
     /// Shared by all connections of the process.
     pub clients: Clients,
+    /// Where sign-ins are kept ([`oauth::Credentials::folder_of`]).
+    pub credentials: &'a Path,
 }
 
 /// The outbox of one connector, over MCP.
@@ -133,7 +138,7 @@ impl McpOutbox {
     /// # Errors
     /// When the connector names a secret that is not there or cannot be sent, or its program is empty.
     pub fn new(workspace: &Name, connector: &Connector, common: &Common<'_>) -> Result<Self, ReadError> {
-        let Common { secrets, times, clock, clients } = common;
+        let Common { secrets, times, clock, clients, .. } = common;
         let (server, hidden) = match &connector.transport {
             Transport::Stdio { run, env, directory } => {
                 let program = Program::new(workspace, &connector.name, run, env, directory)
@@ -146,7 +151,12 @@ impl McpOutbox {
                         let token = value_of(name, secrets)?;
                         (Credential::Bearer(token.as_str().into()), Some(token))
                     }
-                    Auth::None | Auth::OAuth(_) => (Credential::None, None),
+                    Auth::OAuth(_) => {
+                        let account = Account::of(workspace, connector, common)?;
+                        let tokens = account.map(|account| Arc::new(Tokens::new(account)) as _);
+                        (tokens.map_or(Credential::None, Credential::Tokens), None)
+                    }
+                    Auth::None => (Credential::None, None),
                 };
                 let values = headers.values().map(|name| value_of(name, secrets)).collect::<Result<Vec<_>, _>>()?;
                 let signature = Signature { credential, headers: headers.clone() };

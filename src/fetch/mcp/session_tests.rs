@@ -125,7 +125,8 @@ fn new(got: &Got) -> Response {
 
 #[tokio::test]
 async fn a_server_that_came_to_speak_another_revision_is_asked_anew_what_it_speaks() {
-    let speaks: [(fn(&Got) -> Response, fn(&Got) -> Response); 2] = [(new, old), (old, new)];
+    type Server = fn(&Got) -> Response;
+    let speaks: [(Server, Server); 2] = [(new, old), (old, new)];
     for (first, second) in speaks {
         let site = Site::start(move |got, before| {
             let was_read = before.iter().any(|got| got.message["method"] == "resources/read");

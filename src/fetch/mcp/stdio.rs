@@ -142,8 +142,9 @@ impl Process {
         self.ended.clone()
     }
 
+    /// Whether it is of no use any more, be it that it runs.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some() || self.ended.has_changed().is_err()
+        self.ended.borrow().is_some() || self.ended.has_changed().is_err() || self.seen.standing().is_some()
     }
 
     /// What `future` comes to, unless the child ends first, or writes what is no answer and leaves no hope for one.

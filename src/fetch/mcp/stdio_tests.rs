@@ -40,7 +40,8 @@ pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutb
         poll: Poll::default(),
     };
     let secrets = BTreeMap::new();
-    let common = Common { secrets: &secrets, times, clock: Clock::system(), clients: Clients::new() };
+    let (clients, credentials) = (Clients::new(), Path::new("credentials"));
+    let common = Common { secrets: &secrets, times, clock: Clock::system(), clients, credentials };
     McpOutbox::new(&"acme".parse().unwrap(), &connector, &common).unwrap()
 }
 
@@ -355,6 +356,18 @@ async fn an_answer_that_cannot_be_read_is_told_at_once_as_what_it_is() {
     check(reads(bare), Err("`sh` answered with JSON that has none of the shapes of an answer")).await;
     let early = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"a":NaN}}\n'; exec sleep 600"#;
     check(outbox(early, &[], &[], patient()), Err("`sh` answered with a line that is not JSON: ")).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_and_was_not_asked_for_does_not_fail_the_next_read() {
+    let late = r#"text fine; printf '{"jsonrpc":"2.0","id":4711,"result":{"a":NaN}}\n'"#;
+    let mut outbox = outbox(SERVER, &[late], &[], patient());
+    outbox.read("acme://n").await.unwrap();
+    while !outbox.connection.as_ref().is_some_and(Connection::is_lost) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(outbox.read("acme://n").await, Ok("fine".to_owned()));
+    outbox.close().await;
 }
 
 #[tokio::test]

@@ -170,7 +170,8 @@ impl Stage {
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
         let connector = &config.workspaces[&workspace].connectors[&source];
         let (secrets, times) = (&config.secrets, setting.times);
-        let common = Common { secrets, times, clock: clock.clone(), clients: Clients::new() };
+        let (clients, credentials) = (Clients::new(), std::path::Path::new("credentials"));
+        let common = Common { secrets, times, clock: clock.clone(), clients, credentials };
         let outbox = McpOutbox::new(&workspace, connector, &common).unwrap();
         let inbox = Arc::new(SqliteInbox::open(&config.store, start).unwrap());
         let (sender, told) = mpsc::unbounded_channel();

@@ -1,7 +1,10 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
+mod authorization;
 pub mod misbehaving;
 mod outbox;
+mod peer;
+mod polling;
 mod server;
 mod sink;
 
@@ -11,7 +14,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+pub use authorization::{Authorization, open, refuse, sign_in};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
+pub use peer::{Over, Peer, Stage};
+pub use polling::Polling;
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 
