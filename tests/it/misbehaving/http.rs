@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use serde_json::{Value, json};
 use switchbell::fetch::mcp::Times;
 use tokio::net::TcpListener;
@@ -15,6 +16,9 @@ use crate::support::misbehaving::{
 };
 
 pub(super) const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Between two pieces of an answer.
+const APART: Duration = Duration::from_millis(50);
 
 /// Reads that bring nothing in an hour: the waits grow to five minutes, spread by a fifth.
 pub(super) const READS_AN_HOUR_MAX: usize = 18;
@@ -241,22 +245,36 @@ async fn a_compressed_answer_that_nobody_asked_for_is_a_failed_read() {
 #[tokio::test]
 async fn an_answer_that_drips_for_ever_is_cut_off() {
     fn dripping(content_type: &'static str, drop: &'static str) -> Response {
-        let drops = futures_util::stream::unfold(interval(Duration::from_millis(50)), move |mut interval| async move {
+        let drops = stream::unfold(interval(APART), move |mut interval| async move {
             interval.tick().await;
             Some((Ok(drop.to_owned()), interval))
         });
         pieces(content_type, drops)
     }
     let says = ["the server did not answer within 1.5 s"];
-    check(|got, _| got.is_read().then(|| dripping("application/json", " ")), hasty(), 1, &says).await;
-    check(|got, _| got.is_read().then(|| dripping("text/event-stream", ": still here\n\n")), hasty(), 1, &says).await;
+    check_in(Era::Sessions, |got, _| got.is_read().then(|| dripping("application/json", " ")), hasty(), 1, &says).await;
+    check_in(
+        Era::Stateless,
+        |got, _| got.is_read().then(|| dripping("text/event-stream", ": still here\n\n")),
+        hasty(),
+        1,
+        &says,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_in_the_middle_is_cut_off() {
     let says = ["the server did not answer within 1.5 s"];
-    check(|got, _| got.is_read().then(|| endless("application/json", "{\"jsonrpc\":")), hasty(), 1, &says).await;
-    check(|got, _| got.is_read().then(|| endless("text/event-stream", "")), hasty(), 1, &says).await;
+    check_in(
+        Era::Sessions,
+        |got, _| got.is_read().then(|| endless("application/json", "{\"jsonrpc\":")),
+        hasty(),
+        1,
+        &says,
+    )
+    .await;
+    check_in(Era::Stateless, |got, _| got.is_read().then(|| endless("text/event-stream", "")), hasty(), 1, &says).await;
 }
 
 #[tokio::test]
@@ -276,12 +294,23 @@ async fn a_server_that_accepts_and_never_answers_is_cut_off_and_read_once_it_doe
 
 #[tokio::test]
 async fn a_connection_that_breaks_in_the_middle_is_a_failed_read() {
+    /// Begins, and breaks once that is on its way.
     fn breaking(content_type: &'static str) -> Response {
         let parts = [Ok("{\"jsonrpc\":".to_owned()), Err(std::io::ErrorKind::Other.into())];
-        pieces(content_type, futures_util::stream::iter(parts))
+        let apart = stream::unfold((interval(APART), parts.into_iter()), |(mut interval, mut parts)| async move {
+            interval.tick().await;
+            Some((parts.next()?, (interval, parts)))
+        });
+        pieces(content_type, apart)
     }
     check(|got, _| got.is_read().then(|| breaking("application/json")), patient(), 5, &["broke the connection"]).await;
-    check(|got, _| got.is_read().then(|| breaking("text/event-stream")), hasty(), 1, &[]).await;
+    check(
+        |got, _| got.is_read().then(|| breaking("text/event-stream")),
+        hasty(),
+        1,
+        &["broke the connection: it ended before the answer came"],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -68,8 +68,9 @@ impl Peer {
 
     /// Ends the server that runs.
     async fn kill(&self) {
-        let last = self.log("start ").pop().unwrap().parse().unwrap();
-        kill_process(Pid::from_raw(last).unwrap(), Signal::KILL).unwrap();
+        let last = self.log("start ").pop().unwrap();
+        assert_eq!(processes_of(&BTreeSet::from([last.clone()])).len(), 1, "one that runs is found by its group");
+        kill_process(Pid::from_raw(last.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
         self.last_is_gone().await;
     }
 }

@@ -38,7 +38,7 @@ fn updated(uri: &str) -> Value {
 #[tokio::test]
 async fn a_stream_without_an_answer_is_a_failed_read_and_no_storm() {
     let empty: Bad = |got, _| got.is_read().then(|| events(&[]));
-    check(empty, hasty(), 3, &[]).await;
+    check(empty, hasty(), 3, &["broke the connection: it ended before the answer came"]).await;
 }
 
 #[tokio::test]
