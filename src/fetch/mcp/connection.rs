@@ -79,9 +79,9 @@ impl Connection {
     }
 }
 
-/// How to begin, given whether the server spoke a revision without discovery before.
-pub(super) fn lifecycle(is_legacy: bool) -> ClientLifecycleMode {
-    if is_legacy {
+/// How to begin.
+pub(super) fn lifecycle(begins_with_initialize: bool) -> ClientLifecycleMode {
+    if begins_with_initialize {
         return ClientLifecycleMode::Initialize;
     }
     ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }

@@ -11,6 +11,7 @@ mod connection;
 mod credential;
 #[cfg(test)]
 mod credential_tests;
+mod era;
 mod fault;
 mod heard;
 mod hints;
@@ -39,8 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientCacheConfig, ClientInitializeError};
+use rmcp::service::{ClientCacheConfig, ClientInitializeError, ClientLifecycleMode};
 
 use super::outbox::{Outbox, ReadError};
 use crate::clock::Clock;
@@ -50,6 +50,7 @@ use again::Waits;
 pub use clients::Clients;
 use connection::{Carrier, Connection};
 use credential::Credential;
+use era::Era;
 use fault::Faults;
 use hints::{Handler, Hints};
 use http::{Endpoint, Signature};
@@ -120,8 +121,7 @@ pub struct McpOutbox {
     connection: Option<Connection>,
     /// The revision that was spoken last.
     spoken: Option<String>,
-    /// Whether it is one without discovery: the server is not asked for it again.
-    is_legacy: bool,
+    era: Era,
     /// Reads in a row that were refused over this connection.
     refusals: u32,
 }
@@ -172,7 +172,7 @@ impl McpOutbox {
             resource: connector.outbox.as_deref().unwrap_or_default().into(),
             connection: None,
             spoken: None,
-            is_legacy: false,
+            era: Era::default(),
             refusals: 0,
         })
     }
@@ -201,9 +201,19 @@ impl McpOutbox {
     }
 
     async fn connect(&mut self) -> Result<Connection, ReadError> {
-        let lifecycle = connection::lifecycle(self.is_legacy);
-        // Unless this one succeeds, the next attempt asks anew.
-        self.is_legacy = false;
+        let begins_with_initialize = self.era.begins_with_initialize();
+        // Unless it succeeds.
+        self.era.failed();
+        match self.connect_by(connection::lifecycle(begins_with_initialize)).await {
+            // It is there, and knows only the newer way.
+            Err(error) if begins_with_initialize && era::is_refusal(&error) => {
+                self.connect_by(connection::lifecycle(false)).await.map_err(|_| error)
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect_by(&mut self, lifecycle: ClientLifecycleMode) -> Result<Connection, ReadError> {
         let handler = Handler::new(&self.resource);
         let (service, carrier) = match &self.server {
             Server::Stdio(program) => {
@@ -225,8 +235,9 @@ impl McpOutbox {
         // A cached answer would be an outbox that stands still.
         service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         if let Some(server) = service.peer().peer_info() {
-            self.is_legacy = server.protocol_version.has_initialize();
-            self.spoken = Some(server.protocol_version.to_string());
+            let spoken = server.protocol_version.to_string();
+            self.era = Era::of(Some(&spoken));
+            self.spoken = Some(spoken);
         }
         let heard = match &carrier {
             Carrier::Child(_) => None,
@@ -247,7 +258,7 @@ impl McpOutbox {
         self.refusals = if is_refusal { self.refusals.saturating_add(1) } else { 0 };
         if self.refusals >= REFUSALS_MAX && matches!(self.server, Server::Http(_)) {
             self.refusals = 0;
-            self.is_legacy = false;
+            self.era = Era::default();
             self.disconnect().await;
         }
     }
@@ -291,10 +302,9 @@ impl Outbox for McpOutbox {
         self.spoken.clone()
     }
 
-    /// Should the way of that revision fail, the next attempt asks anew.
+    /// Should the way of that revision fail, the next attempt tries the other.
     fn remember(&mut self, revision: Option<String>) {
-        let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| revision.as_deref() == Some(known.as_str()));
-        self.is_legacy = known.is_some_and(ProtocolVersion::has_initialize);
+        self.era = Era::of(revision.as_deref());
         self.spoken = revision;
     }
 

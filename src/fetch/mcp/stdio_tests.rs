@@ -70,7 +70,7 @@ async fn a_server_from_before_discovery_is_read_again_and_again_over_one_connect
     let mut outbox = outbox(SERVER, &["count=$((count+1)); text $count"], &[], patient());
     assert_eq!(outbox.read("acme://n").await, Ok("1".to_owned()));
     assert_eq!(outbox.read("acme://n").await, Ok("2".to_owned()));
-    assert!(outbox.is_legacy);
+    assert!(outbox.era.begins_with_initialize());
     outbox.close().await;
     assert_eq!(outbox.read("acme://n").await, Ok("1".to_owned()), "a later read connects again");
     outbox.close().await;
