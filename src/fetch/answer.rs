@@ -85,13 +85,17 @@ pub fn parse(text: &str) -> Result<Answer<'_>, NotAnAnswer> {
     parse_up_to(EVENTS_MAX, text)
 }
 
-/// Reads a poll result with every event in it: for an answer that says nowhere how to go on in its midst. What bounds it
-/// is the size of its text.
+/// Events taken from an answer that says nowhere how to go on in its midst: as many as a text of 8 MiB holds of the
+/// smallest that are any use.
+pub const WHOLE_EVENTS_MAX: usize = 50_000;
+
+/// Reads a poll result with up to [`WHOLE_EVENTS_MAX`] events in it: for an answer that says nowhere how to go on in its
+/// midst.
 ///
 /// # Errors
 /// As [`parse`].
 pub fn parse_whole(text: &str) -> Result<Answer<'_>, NotAnAnswer> {
-    parse_up_to(usize::MAX, text)
+    parse_up_to(WHOLE_EVENTS_MAX, text)
 }
 
 fn parse_up_to(events_max: usize, text: &str) -> Result<Answer<'_>, NotAnAnswer> {

@@ -62,8 +62,8 @@ impl fmt::Display for Dropped {
 /// events of it were left behind.
 pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
     let Origin { workspace, connector, received_at, .. } = origin;
-    let mut entries = Vec::with_capacity(answer.events.len());
-    let mut decisions = Vec::with_capacity(answer.events.len());
+    let mut entries = Vec::new();
+    let mut decisions = Vec::new();
     let mut dropped = Vec::new();
     let mut own_cursor = None;
     let mut is_positioned = false;
@@ -90,7 +90,7 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
         entries,
         notices: Vec::new(),
         cursor,
-        ended: Ended::Answered { revision: None },
+        ended: Ended::Answered { revision: None, is_backlog: false },
     };
     Batch { intake, decisions, dropped, is_positioned }
 }
@@ -111,12 +111,12 @@ pub fn notices(
     now: Timestamp,
 ) -> (Vec<Entry>, Vec<Vec<Decision>>) {
     let Ok(host) = HOST_SOURCE.parse() else { return (Vec::new(), Vec::new()) };
-    let entry = |notice: &Notice| {
-        let event = notice.event(connector, now);
+    let entry = |(number, notice): (usize, &Notice)| {
+        let event = notice.event(connector, now, number);
         let level = event.level.capped(Level::Urgent);
         entry(event, level, (workspace, &host), now)
     };
-    notices.iter().map(entry).unzip()
+    notices.iter().enumerate().map(entry).unzip()
 }
 
 fn entry(

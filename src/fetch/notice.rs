@@ -79,11 +79,11 @@ impl Notice {
         }
     }
 
-    /// The event, about `connector`.
-    pub fn event(&self, connector: &Name, at: Timestamp) -> Event {
+    /// The event, about `connector`; `number` tells apart those that are written together.
+    pub fn event(&self, connector: &Name, at: Timestamp, number: usize) -> Event {
         let name = self.name();
         Event {
-            event_id: format!("{name}:{connector}:{}", at.as_millisecond()),
+            event_id: format!("{name}:{connector}:{}:{number}", at.as_millisecond()),
             name: name.to_owned(),
             timestamp: at,
             level: self.level(),
@@ -170,10 +170,10 @@ mod tests {
 
     fn check(notice: Notice, name: &str, title: &str, body: &str, data: &str) {
         let at = "2026-09-01T18:42:10Z".parse().unwrap();
-        let event = notice.event(&"crm".parse().unwrap(), at);
+        let event = notice.event(&"crm".parse().unwrap(), at, 2);
         assert_eq!((event.name.as_str(), event.title.as_str(), event.body.as_deref()), (name, title, Some(body)));
         assert_eq!(event.data, data);
-        assert_eq!(event.event_id, format!("{name}:crm:1788288130000"));
+        assert_eq!(event.event_id, format!("{name}:crm:1788288130000:2"));
         assert_eq!((event.subject.as_deref(), event.timestamp), (Some("crm"), at));
     }
 
@@ -219,7 +219,7 @@ mod tests {
             Notice::Reauthorize { reason: reason() },
             Notice::Dropped { events: usize::MAX, reasons },
         ] {
-            let event = notice.event(&"a".repeat(63).parse().unwrap(), Timestamp::MAX);
+            let event = notice.event(&"a".repeat(63).parse().unwrap(), Timestamp::MAX, 0);
             assert!(event.title.chars().count() <= LINE_CHARS_MAX && event.data.len() < 20_000, "{event:?}");
             assert!(event.body.is_some_and(|body| body.chars().count() <= BODY_CHARS_MAX));
         }

@@ -77,7 +77,7 @@ mod tests {
             entries: owed_by_entry.iter().enumerate().map(entry).collect(),
             notices: vec![entry((0, &0))],
             cursor: Some("end".to_owned()),
-            ended: Ended::Answered { revision: None },
+            ended: Ended::Answered { revision: None, is_backlog: false },
         }
     }
 

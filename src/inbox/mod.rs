@@ -41,6 +41,8 @@ pub enum Ended {
     Answered {
         /// The revision of the protocol that the server spoke.
         revision: Option<String>,
+        /// Whether the next answer still belongs to the first: the outbox has more from before anyone asked.
+        is_backlog: bool,
     },
     /// It failed.
     Failed {
@@ -48,7 +50,21 @@ pub enum Ended {
         reason: String,
         /// Failures in a row, this one included.
         failures: u32,
+        /// What the admin has been told of them.
+        told: Told,
     },
+}
+
+/// Which bad news of a connector the admin has been told that is not over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Told {
+    /// None.
+    #[default]
+    Nothing,
+    /// That it cannot be read.
+    Failing,
+    /// That a person must sign in again.
+    Reauthorize,
 }
 
 /// One event and what it owes.
@@ -202,6 +218,10 @@ pub struct Reading {
     pub failure: Option<(Timestamp, String)>,
     /// Failures in a row; 0 after an answer.
     pub failures: u32,
+    /// What the admin has been told of them.
+    pub told: Told,
+    /// Whether the next answer still belongs to the first.
+    pub is_backlog: bool,
     /// The revision of the protocol that the server spoke last.
     pub revision: Option<String>,
 }

@@ -43,7 +43,7 @@ pub struct ConnectorJson {
     pub workspace_id: String,
     /// Its name, which is the source of its events.
     pub name: String,
-    /// `stdio` or `http`; absent when no server runs.
+    /// `stdio` or `http`; null when no server runs.
     pub transport: Option<String>,
     /// The outbox it declares.
     pub outbox: Option<String>,
@@ -104,7 +104,7 @@ pub struct PolledJson {
     pub new: usize,
     /// Events that were dropped.
     pub dropped: usize,
-    /// Until the next read, in milliseconds; absent when no server runs.
+    /// Until the next read, in milliseconds; null when no server runs.
     pub next_in_ms: Option<u64>,
 }
 

@@ -166,6 +166,6 @@ fn intake(world: &World, numbers: std::ops::Range<usize>) -> Intake {
         entries,
         notices: Vec::new(),
         cursor: None,
-        ended: Ended::Answered { revision: None },
+        ended: Ended::Answered { revision: None, is_backlog: false },
     }
 }

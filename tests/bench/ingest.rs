@@ -63,7 +63,7 @@ async fn read(config: Arc<Config>, inbox: Arc<dyn Inbox>, outbox: usize, event_n
             entries,
             notices: Vec::new(),
             cursor: Some(format!("c{number}")),
-            ended: Ended::Answered { revision: None },
+            ended: Ended::Answered { revision: None, is_backlog: false },
         };
         let accepted = inbox.accept(intake).await.expect("a write");
         assert!(accepted.seqs.len() == BATCH && accepted.seqs.iter().all(Option::is_some));

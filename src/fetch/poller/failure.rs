@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::fetch::answer::NotAnAnswer;
+use crate::fetch::answer::{NotAnAnswer, WHOLE_EVENTS_MAX};
 use crate::fetch::outbox::ReadError;
 use crate::inbox::InboxError;
 
@@ -14,6 +14,10 @@ pub(super) enum Failure {
     Answer(NotAnAnswer),
     /// The first answer gives no position to go on from.
     NoPosition,
+    /// The answer has more events than are ever taken at once, and none says where it stands.
+    TooMany {
+        events: usize,
+    },
     Inbox(InboxError),
 }
 
@@ -52,6 +56,11 @@ impl fmt::Display for Failure {
             Self::NoPosition => out.write_str(
                 "the first answer has no \"cursor\", so that there is no place to go on from: answer a read without a \
                  query with {\"events\": [], \"cursor\": \"<the position of now>\"}",
+            ),
+            Self::TooMany { events } => write!(
+                out,
+                "the answer has {events} events and no cursors of their own; at most {WHOLE_EVENTS_MAX} are taken: let the \
+                 outbox heed maxEvents"
             ),
             Self::Inbox(error) => write!(out, "the inbox is not available: {error}"),
         }

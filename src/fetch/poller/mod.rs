@@ -26,7 +26,7 @@ use crate::clock::{Clock, later, until};
 use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
 use crate::fetch::outbox::Outbox;
-use crate::fetch::pace::{BREAKER_FAILURES, first_wait};
+use crate::fetch::pace::first_wait;
 use crate::inbox::{Inbox, Reading};
 use crate::notification::Name;
 use crate::telemetry::Observer;
@@ -70,9 +70,10 @@ pub struct Poller {
     events_asked: u32,
     /// Reads in a row that failed because of the position.
     lost: u32,
-    /// Whether reading was started anew and no read after a cursor has worked since.
-    is_anew: bool,
-    told: Told,
+    /// When reading was started anew, if no read after a cursor has worked since.
+    anew_at: Option<Timestamp>,
+    /// A hint is heeded from here on.
+    hints_from: Timestamp,
     tally: Tally,
 }
 
@@ -85,14 +86,6 @@ enum Position {
     Start,
     /// After this cursor.
     After(String),
-}
-
-/// Which bad news the admin has heard that is not over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    Failing,
-    Reauthorize,
 }
 
 /// Why a turn begins.
@@ -131,8 +124,8 @@ impl Poller {
             reading: Reading::default(),
             empty: 0,
             lost: 0,
-            is_anew: false,
-            told: Told::Nothing,
+            anew_at: None,
+            hints_from: Timestamp::MIN,
             tally: Tally::default(),
         })
     }
@@ -179,11 +172,16 @@ impl Poller {
     async fn cause(&mut self, due: Timestamp) -> Cause {
         let wait = until(self.now(), due);
         let hints_count = self.reading.failures == 0;
+        let (clock, quiet) = (&self.shared.clock, until(self.now(), self.hints_from));
+        let hint = async {
+            clock.sleep(quiet).await;
+            self.outbox.changed().await;
+        };
         tokio::select! {
             biased;
             Some(reply) = self.desk.commands.recv() => Cause::Asked(reply),
-            () = self.shared.clock.sleep(wait) => Cause::Due,
-            () = self.outbox.changed(), if hints_count => Cause::Hint,
+            () = clock.sleep(wait) => Cause::Due,
+            () = hint, if hints_count => Cause::Hint,
         }
     }
 
@@ -191,9 +189,6 @@ impl Poller {
         if self.position == Position::Unknown {
             self.reading = self.shared.inbox.reading(&self.workspace, &self.source).await.map_err(Failure::Inbox)?;
             self.position = self.reading.cursor.clone().map_or(Position::Start, Position::After);
-            if self.reading.failures >= BREAKER_FAILURES {
-                self.told = Told::Failing;
-            }
             let reading = self.reading.clone();
             self.desk.update(|status| status.reading = reading);
         }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Failure, Poller, Position, State, Told};
+use super::{Failure, Poller, Position, State};
 use crate::clock::later;
 use crate::config::{Connector, Workspace};
 use crate::fetch::answer;
 use crate::fetch::batch::{self, Batch, Origin};
 use crate::fetch::notice::Notice;
 use crate::fetch::pace::{self, BREAKER_FAILURES, wait_after};
-use crate::inbox::{Accepted, Ended, Entry, Intake};
+use crate::inbox::{Accepted, Ended, Entry, Intake, Told};
 use crate::route::Decision;
 
 const STARTED_ANEW: &str = "The outbox did not know the position any more, or could not answer from it, so reading was \
@@ -24,8 +24,17 @@ pub(super) enum Start {
     First,
     /// It is a first one again, the position being lost.
     Anew,
+    /// It goes on from a first one that had more: all of it is from before anyone asked.
+    Backlog,
     /// It comes after a cursor.
     After,
+}
+
+impl Start {
+    /// Whether it finds the place to start from.
+    fn is_first(self) -> bool {
+        matches!(self, Self::First | Self::Anew)
+    }
 }
 
 /// What one read brought, once it is written.
@@ -75,20 +84,28 @@ impl Poller {
             batch = batch::batch(&answer, origin);
         }
         let events = answer.events.len() + answer.events_left;
-        if batch.intake.cursor.is_none() && origin.first {
+        if answer.events_left > 0 && (start.is_first() || !batch.is_positioned) {
+            return Err(Failure::TooMany { events });
+        }
+        if batch.intake.cursor.is_none() && start.is_first() {
             return Err(Failure::NoPosition);
         }
+        // Whoever always promises more and brings nothing would never come to an end.
+        let is_backlog = start != Start::After && answer.has_more && !answer.events.is_empty();
         let truncated = answer.truncated && start == Start::After;
         let mut tally = self.tally.clone();
         tally.count_dropped(&batch.dropped);
         if truncated {
             tally.count_gap();
         }
+        if origin.first {
+            tally.count_backlog(batch.intake.entries.len());
+        }
         let mut news = tally.due(origin.received_at);
-        news.extend(self.news_of_answer(start, batch.intake.entries.len()));
+        news.extend(self.news_of_answer(start));
         let notices = self.notices(&news, workspace);
         batch.intake.notices.clone_from(&notices.entries);
-        batch.intake.ended = Ended::Answered { revision: self.outbox.revision() };
+        batch.intake.ended = Ended::Answered { revision: self.outbox.revision(), is_backlog };
 
         let accepted = self.shared.inbox.accept(batch.intake.clone()).await.map_err(Failure::Inbox)?;
         self.tally = tally;
@@ -107,16 +124,13 @@ impl Poller {
         })
     }
 
-    fn news_of_answer(&self, start: Start, events: usize) -> Vec<Notice> {
+    fn news_of_answer(&self, start: Start) -> Vec<Notice> {
         let mut news = Vec::new();
-        if self.told != Told::Nothing {
+        if self.reading.told != Told::Nothing {
             news.push(Notice::Recovered { failures: self.reading.failures });
         }
         if start == Start::Anew {
             news.push(Notice::Gap { gaps: 1, why: STARTED_ANEW });
-        }
-        if start != Start::After && events > 0 {
-            news.push(Notice::Backlog { events });
         }
         news
     }
@@ -141,16 +155,19 @@ impl Poller {
             let (workspace, source) = (&self.workspace, &self.source);
             tracing::info!(%workspace, %source, "the outbox can be read again");
         }
-        (self.told, self.lost, self.is_anew) = (Told::Nothing, 0, start == Start::Anew);
+        self.lost = 0;
+        self.anew_at = (start == Start::Anew).then_some(intake.received_at);
         let reading = &mut self.reading;
+        reading.told = Told::Nothing;
         reading.read_at = Some(intake.received_at);
         reading.failures = 0;
         if moved {
             reading.cursor.clone_from(&intake.cursor);
             reading.moved_at = Some(intake.received_at);
         }
-        if let Ended::Answered { revision: Some(revision) } = &intake.ended {
-            reading.revision = Some(revision.clone());
+        if let Ended::Answered { revision, is_backlog } = &intake.ended {
+            reading.revision = revision.clone().or(reading.revision.take());
+            reading.is_backlog = *is_backlog;
         }
         self.show(State::Ok);
     }
@@ -174,17 +191,23 @@ impl Poller {
         let wait = wait_after(ended, &connector.poll, self.random.f64());
         let (told, news) = self.news_of_failure(failure, failures);
         let notices = self.notices(&news, workspace);
-        let kept = self.keep_failure(failure, now, &notices).await;
+        let kept = self.keep_failure(failure, now, told, &notices).await;
         self.tell_failure(failure, wait);
         if let Some(accepted) = kept {
-            self.told = told;
+            self.reading.told = told;
             self.tell_notices(notices, accepted.notice_seqs);
         }
         (wait, later(now, wait))
     }
 
     /// Writes the failure and what the admin hears of it.
-    async fn keep_failure(&mut self, failure: &Failure, now: Timestamp, notices: &Notices) -> Option<Accepted> {
+    async fn keep_failure(
+        &mut self,
+        failure: &Failure,
+        now: Timestamp,
+        told: Told,
+        notices: &Notices,
+    ) -> Option<Accepted> {
         if matches!(failure, Failure::Inbox(_)) {
             // An inbox that cannot be written cannot keep this either.
             return None;
@@ -196,7 +219,7 @@ impl Poller {
             entries: Vec::new(),
             notices: notices.entries.clone(),
             cursor: None,
-            ended: Ended::Failed { reason: failure.to_string(), failures: self.reading.failures },
+            ended: Ended::Failed { reason: failure.to_string(), failures: self.reading.failures, told },
         };
         let kept = self.shared.inbox.accept(intake).await;
         if let Err(error) = &kept {
@@ -211,10 +234,14 @@ impl Poller {
         let reason = failure.to_string();
         if failure.is_signed_out() {
             let news = Notice::Reauthorize { reason };
-            return (Told::Reauthorize, if self.told == Told::Reauthorize { Vec::new() } else { vec![news] });
+            return (Told::Reauthorize, if self.reading.told == Told::Reauthorize { Vec::new() } else { vec![news] });
         }
-        let is_news = self.told == Told::Nothing && (failures >= BREAKER_FAILURES || failure.needs_a_person());
-        if is_news { (Told::Failing, vec![Notice::Failing { failures, reason }]) } else { (self.told, Vec::new()) }
+        let is_news = self.reading.told == Told::Nothing && (failures >= BREAKER_FAILURES || failure.needs_a_person());
+        if is_news {
+            (Told::Failing, vec![Notice::Failing { failures, reason }])
+        } else {
+            (self.reading.told, Vec::new())
+        }
     }
 
     fn show(&self, state: State) {

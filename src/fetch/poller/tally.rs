@@ -23,11 +23,18 @@ pub(super) struct Tally {
     dropped: usize,
     reasons: Vec<(String, usize)>,
     dropped_told_at: Option<Timestamp>,
+    backlog: usize,
+    backlog_told_at: Option<Timestamp>,
 }
 
 impl Tally {
     pub(super) fn count_gap(&mut self) {
         self.gaps = self.gaps.saturating_add(1);
+    }
+
+    /// Events from before anyone asked.
+    pub(super) fn count_backlog(&mut self, events: usize) {
+        self.backlog = self.backlog.saturating_add(events);
     }
 
     pub(super) fn count_dropped(&mut self, dropped: &[Dropped]) {
@@ -52,6 +59,10 @@ impl Tally {
             let (events, reasons) = (std::mem::take(&mut self.dropped), std::mem::take(&mut self.reasons));
             notices.push(Notice::Dropped { events, reasons });
             self.dropped_told_at = Some(now);
+        }
+        if self.backlog > 0 && is_due(self.backlog_told_at, now) {
+            notices.push(Notice::Backlog { events: std::mem::take(&mut self.backlog) });
+            self.backlog_told_at = Some(now);
         }
         notices
     }

@@ -17,6 +17,10 @@ use crate::telemetry::Happening;
 /// An answer that is too large is asked for again with so many times fewer events.
 const FEWER: u32 = 4;
 
+/// Reading is started anew at most so often while no read after a cursor works: an outbox that knows no cursor at all
+/// would lose everything by it again and again.
+const ANEW_APART: Duration = Duration::from_secs(3_600);
+
 /// Reads in a row that must fail because of the position before it is given up and reading starts anew.
 const LOST_READS: u32 = 3;
 
@@ -95,7 +99,8 @@ impl Poller {
         if let Position::After(cursor) = &self.position {
             let uri = address::after(&self.resource, cursor, self.bounds(connector));
             let answer = self.ask_for(&uri, waits_for_budget).await;
-            return Ok((answer.map_err(Failure::Read)?, Start::After));
+            let start = if self.reading.is_backlog { Start::Backlog } else { Start::After };
+            return Ok((answer.map_err(Failure::Read)?, start));
         }
         Ok((self.ask_first(connector, waits_for_budget).await.map_err(Failure::Read)?, Start::First))
     }
@@ -144,14 +149,15 @@ impl Poller {
         fewer
     }
 
-    /// Counts a failure because of the position. One that comes after a fresh start says that the outbox cannot be read
-    /// after any cursor, so that another fresh start would help nobody.
+    /// Counts a failure because of the position. One that comes after a fresh start probably says that the outbox cannot be
+    /// read after any cursor, so that another fresh start would help nobody for now.
     fn is_lost(&mut self, failure: &Failure) -> bool {
         if !matches!(self.position, Position::After(_)) || !failure.is_about_the_position(self.events_asked) {
             return false;
         }
         self.lost = self.lost.saturating_add(1);
-        self.lost >= LOST_READS && !self.is_anew
+        let may_start_anew = self.anew_at.is_none_or(|anew_at| later(anew_at, ANEW_APART) <= self.now());
+        self.lost >= LOST_READS && may_start_anew
     }
 
     fn wait_after_answer(&mut self, taken: &Taken, is_hint: bool, connector: &Connector) -> Duration {
@@ -161,6 +167,10 @@ impl Poller {
         // A position that moves without an event is no news: some outboxes have the time for a cursor. A hint is news
         // even when somebody else has read what it was about.
         let fruitful = taken.start != Start::After || (taken.fresh && taken.events > 0) || is_hint;
+        if is_hint && !(taken.fresh && taken.events > 0) {
+            // Some servers say that something changed whenever they are read.
+            self.hints_from = later(self.now(), connector.poll.floor);
+        }
         self.empty = if fruitful { 0 } else { self.empty.saturating_add(1) };
         let ended = match (fruitful, taken.more && taken.fresh) {
             (true, true) => Ended::More,

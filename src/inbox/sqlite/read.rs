@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::errors::unavailable;
 use super::{DeliveryView, InboxError, Name, Notification, Page, Reading, Store};
 use crate::inbox::delivery::{Outcome, State};
-use crate::inbox::{Attempt, DeliveryId};
+use crate::inbox::{Attempt, DeliveryId, Told};
 use crate::notification::{Event, Level};
 
 /// Bits of a notification's row id that hold its number in the workspace: a trillion of them.
@@ -53,6 +53,22 @@ pub(super) fn level_number(level: Level) -> u8 {
     }
 }
 
+pub(super) fn told_number(told: Told) -> u8 {
+    match told {
+        Told::Nothing => 0,
+        Told::Failing => 1,
+        Told::Reauthorize => 2,
+    }
+}
+
+fn told(number: u8) -> Told {
+    match number {
+        0 => Told::Nothing,
+        1 => Told::Failing,
+        _ => Told::Reauthorize,
+    }
+}
+
 pub(super) fn unreadable(what: &str) -> InboxError {
     InboxError::Unavailable(format!("the store holds a {what} that cannot be read: it was changed by something else"))
 }
@@ -64,7 +80,8 @@ pub(super) fn reading(connection: &Connection, workspace: &Name, source: &Name) 
 
 /// Of those that were ever read, which the host's own source never is.
 pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<(Name, Reading)>, InboxError> {
-    let sql = "SELECT s.name, s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision
+    let sql = "SELECT s.name, s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision, s.told,
+                      s.backlog
                FROM source s JOIN workspace w ON w.id = s.workspace
                WHERE w.name = ?1 AND (s.read_at IS NOT NULL OR s.failed_at IS NOT NULL) ORDER BY s.name";
     let mut statement = prepare(connection, sql)?;
@@ -77,6 +94,8 @@ pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<
             failure: at(row, 4)?.zip(row.get(5)?),
             failures: row.get(6)?,
             revision: row.get(7)?,
+            told: told(row.get(8)?),
+            is_backlog: row.get(9)?,
         };
         Ok((name(row, 0)?, reading))
     };

@@ -64,7 +64,7 @@ fn intake(workspace: &str, entries: Vec<Entry>, cursor: Option<&str>) -> Intake 
         entries,
         notices: Vec::new(),
         cursor: cursor.map(str::to_owned),
-        ended: Ended::Answered { revision: None },
+        ended: Ended::Answered { revision: None, is_backlog: false },
     }
 }
 

@@ -98,16 +98,19 @@ fn insert(
 fn end_read(connection: &Connection, source: i64, intake: &Intake) -> Result<(), InboxError> {
     let now = intake.received_at.as_millisecond();
     match &intake.ended {
-        Ended::Answered { revision } => {
-            let sql = "UPDATE source SET moved_at = CASE WHEN ?2 IS NOT NULL AND ?2 IS NOT cursor THEN ?3 ELSE moved_at END,
-                              cursor = coalesce(?2, cursor), read_at = ?3, failures = 0, revision = coalesce(?4, revision)
+        Ended::Answered { revision, is_backlog } => {
+            let sql =
+                "UPDATE source SET moved_at = CASE WHEN ?2 IS NOT NULL AND ?2 IS NOT cursor THEN ?3 ELSE moved_at END,
+                              cursor = coalesce(?2, cursor), read_at = ?3, failures = 0, told = 0, backlog = ?5,
+                              revision = coalesce(?4, revision)
                        WHERE id = ?1";
-            let values = params![source, intake.cursor, now, revision];
+            let values = params![source, intake.cursor, now, revision, is_backlog];
             prepare(connection, sql)?.execute(values).map_err(unavailable)?;
         }
-        Ended::Failed { reason, failures } => {
-            let sql = "UPDATE source SET failed_at = ?2, failure = ?3, failures = ?4 WHERE id = ?1";
-            prepare(connection, sql)?.execute(params![source, now, reason, failures]).map_err(unavailable)?;
+        Ended::Failed { reason, failures, told } => {
+            let sql = "UPDATE source SET failed_at = ?2, failure = ?3, failures = ?4, told = ?5 WHERE id = ?1";
+            let values = params![source, now, reason, failures, read::told_number(*told)];
+            prepare(connection, sql)?.execute(values).map_err(unavailable)?;
         }
     }
     Ok(())

@@ -67,6 +67,11 @@ impl Tokens {
         {
             return last.clone();
         }
+        // One that ended while nobody waited is over: its token is held, or was refused since.
+        while turn.running.try_join_next().is_some() {}
+        if let Some(token) = self.renewer.usable() {
+            return Ok(token);
+        }
         if turn.running.is_empty() {
             let renewer = Arc::clone(&self.renewer);
             turn.running.spawn(async move { renewer.renew().await });

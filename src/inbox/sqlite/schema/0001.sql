@@ -12,6 +12,7 @@ CREATE TABLE workspace (
 ) STRICT;
 
 -- A connector of a workspace, how far its outbox was read, and how the last reads went.
+-- `told`: 0 nothing, 1 that it fails, 2 that a person must sign in; `backlog`: whether the next answer belongs to the first.
 CREATE TABLE source (
     id        INTEGER PRIMARY KEY,
     workspace INTEGER NOT NULL REFERENCES workspace (id),
@@ -22,6 +23,8 @@ CREATE TABLE source (
     failed_at INTEGER,
     failure   TEXT,
     failures  INTEGER NOT NULL DEFAULT 0,
+    told      INTEGER NOT NULL DEFAULT 0,
+    backlog   INTEGER NOT NULL DEFAULT 0,
     revision  TEXT,
     UNIQUE (workspace, name)
 ) STRICT;
