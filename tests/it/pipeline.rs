@@ -102,6 +102,40 @@ async fn an_event_of_an_rmcp_server_reaches_slack_over_http() {
     over_http(Sdk::Rust).await;
 }
 
+/// After the first read nothing is due before the test is over: a hint is all that makes it read.
+async fn a_hint_is_followed(world: World, outbox: &Outbox, mut sink: Sink) {
+    let text = std::fs::read_to_string(world.config()).unwrap();
+    let hourly = text.replace("base: 50ms, floor: 20ms, ceiling: 200ms", "base: 1h, floor: 20ms, ceiling: 1h");
+    assert_ne!(text, hourly);
+    world.write("switchbell.yaml", &hourly);
+    let mut server = Server::start(&world, &sink);
+    server.wait_for(BOOTSTRAPPED);
+    for title in ["first", "second"] {
+        outbox.add(&["domain.active", "--title", title]);
+        let message = sink.next().await.to_string();
+        assert!(message.contains(title), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_hint_of_an_rmcp_server_is_followed_over_stdio() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = Sdk::Rust.outbox(folder.path());
+    let sink = Sink::start().await;
+    let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
+    a_hint_is_followed(world, &outbox, sink).await;
+}
+
+#[tokio::test]
+async fn a_hint_of_an_rmcp_server_is_followed_over_http() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = Sdk::Rust.outbox(folder.path());
+    let served = outbox.over_http();
+    let sink = Sink::start().await;
+    let world = World::new(&sink, "{}", &World::http_connector(&served.url));
+    a_hint_is_followed(world, &outbox, sink).await;
+}
+
 /// The world of one Python outbox over stdio.
 async fn python_world() -> (tempfile::TempDir, Outbox, Sink, World) {
     let folder = tempfile::tempdir().unwrap();
