@@ -301,3 +301,54 @@ async fn a_poller_can_read_once_and_end() {
     assert!(script.is_closed());
     stage.stop().await;
 }
+
+#[tokio::test]
+async fn all_that_a_first_answer_promises_is_from_before_also_over_a_restart() {
+    let page =
+        |id: &str, more: bool| answer(&[event(id, "urgent")], &format!(",\"cursor\":\"p:{id}\",\"hasMore\":{more}"));
+    let mut stage = Stage::start(vec![page("a", true)]);
+    assert!(matches!(stage.next().await, Happening::Read { bootstrap: true, next_in: Duration::ZERO, .. }));
+    assert_eq!(stage.accepted().await, (1, "a".to_owned(), None));
+    assert_eq!(stage.notice().await.0, "connector.backlog");
+    let folder = stage.stop().await;
+
+    let mut stage = Stage::start_in(folder, vec![page("b", true), page("c", false), page("d", false)]);
+    for id in ["b", "c"] {
+        assert!(matches!(stage.next().await, Happening::Read { .. }));
+        let (_, accepted, decided) = stage.accepted().await;
+        assert_eq!((accepted.as_str(), decided), (id, None), "it owes nothing");
+    }
+    stage.clock.advance(BASE * 2);
+    stage.read().await;
+    let (_, accepted, decided) = stage.accepted().await;
+    assert_eq!((accepted.as_str(), decided), ("d", Some(true)));
+    assert_eq!(stage.owed().await, 1);
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn a_position_that_is_lost_again_is_given_up_again_an_hour_later() {
+    let lost = || refused("unknown cursor");
+    let steps = vec![at("p:1"), lost(), lost(), lost(), at("q:1"), lost(), lost(), lost(), lost(), at("r:1")];
+    let mut stage = Stage::start(steps);
+    let wait = stage.read().await;
+    stage.clock.advance(wait);
+    for _ in 0..2 {
+        let (_, wait) = stage.failure().await;
+        stage.clock.advance(wait);
+    }
+    let wait = stage.read().await;
+    assert!(matches!(stage.next().await, Happening::Gap { .. }));
+    stage.notice().await;
+    stage.clock.advance(wait);
+    for number in 1..=3 {
+        let (_, wait) = stage.failure().await;
+        stage.clock.advance(if number < 3 { wait } else { BASE * 60 });
+    }
+    assert_eq!(stage.notice().await.0, "connector.failing");
+    assert_eq!(stage.position().await.as_deref(), Some("q:1"));
+    stage.read().await;
+    assert!(matches!(stage.next().await, Happening::Gap { .. }));
+    assert_eq!(stage.position().await.as_deref(), Some("r:1"));
+    stage.stop().await;
+}

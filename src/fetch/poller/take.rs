@@ -101,8 +101,8 @@ impl Poller {
         if origin.first {
             tally.count_backlog(batch.intake.entries.len());
         }
-        let mut news = tally.due(origin.received_at);
-        news.extend(self.news_of_answer(start));
+        let mut news = self.news_of_answer(start);
+        news.extend(tally.due(origin.received_at));
         let notices = self.notices(&news, workspace);
         batch.intake.notices.clone_from(&notices.entries);
         batch.intake.ended = Ended::Answered { revision: self.outbox.revision(), is_backlog };
