@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::answer::Answer;
-use super::event::{Judged, Reason, id_of, judge};
+use super::event::{Judged, id_of, judge};
 use super::notice::Notice;
 use crate::config::{Connector, Workspace};
 use crate::inbox::{Ended, Entry, Intake};
@@ -43,8 +43,8 @@ pub struct Batch {
 pub struct Dropped {
     /// Its id, shortened, where it has one.
     pub event_id: Option<String>,
-    /// Which rule it broke.
-    pub reason: Reason,
+    /// Which rule it broke, and what was found instead.
+    pub reason: String,
 }
 
 impl fmt::Display for Dropped {
@@ -78,7 +78,7 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
             }
             Err(reason) => {
                 is_positioned = false;
-                dropped.push(Dropped { event_id: id_of(event), reason });
+                dropped.push(Dropped { event_id: id_of(event), reason: reason.to_string() });
             }
         }
     }

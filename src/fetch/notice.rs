@@ -115,9 +115,9 @@ impl Notice {
                 format!("{reads} failed; it goes on being tried. The last reason: {}", cut(reason))
             }
             Self::Reauthorize { reason } => cut(reason),
-            Self::Recovered { failures: 1 } => "One read had failed. Nothing that the outbox kept is lost.".to_owned(),
+            Self::Recovered { failures: 1 } => "One read had failed. Reading goes on where it was.".to_owned(),
             Self::Recovered { failures } => {
-                format!("{failures} reads in a row had failed. Nothing that the outbox kept is lost.")
+                format!("{failures} reads in a row had failed. Reading goes on where it was.")
             }
             Self::Gap { gaps: 1, why } => (*why).to_owned(),
             Self::Gap { gaps, why } => format!("{gaps} times. {why}"),
@@ -190,7 +190,7 @@ mod tests {
             Notice::Recovered { failures: 7 },
             "connector.recovered",
             "crm: the outbox can be read again",
-            "7 reads in a row had failed. Nothing that the outbox kept is lost.",
+            "7 reads in a row had failed. Reading goes on where it was.",
             r#"{"connector":"crm","failures":7}"#,
         );
         check(

@@ -15,6 +15,11 @@ pub trait Outbox: Send + fmt::Debug {
     /// no connection, or the server says no such things. Dropping the future loses nothing.
     fn changed(&mut self) -> BoxFuture<'_, ()>;
 
+    /// `said`, which quotes the server, without what it was trusted with: a server may give its own credential back.
+    fn without_secrets(&self, said: &str) -> String {
+        said.to_owned()
+    }
+
     /// The revision of the protocol that the server spoke last, where it was reached; in an earlier run, too, if that was
     /// handed in.
     fn revision(&self) -> Option<String>;

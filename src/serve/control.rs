@@ -157,7 +157,10 @@ impl From<&Seat> for ConnectorJson {
             ..Self::remembered(workspace, &connector.name, reading)
         };
         match polled {
-            Err(reason) => Self { reason: reason.clone(), ..plain(&Reading::default(), "not-polled") },
+            Err(reason) => {
+                let reason = Some(why_not(reason.as_deref()).to_owned());
+                Self { reason, ..plain(&Reading::default(), "not-polled") }
+            }
             Ok(handle) => {
                 let status = handle.status();
                 let budget = handle.budget();
@@ -243,8 +246,11 @@ async fn poll(
 
 /// Says that a connector is not polled, and why.
 pub fn not_polled(name: &Name, reason: Option<&str>) -> String {
-    let reason = reason.unwrap_or("it declares no outbox under `notifications`");
-    format!("the connector {name} is not polled: {reason}")
+    format!("the connector {name} is not polled: {}", why_not(reason))
+}
+
+fn why_not(reason: Option<&str>) -> &str {
+    reason.unwrap_or("it declares no outbox under `notifications`")
 }
 
 fn text(status: StatusCode, text: String) -> Response {

@@ -124,7 +124,7 @@ async fn without_a_server_the_store_remembers_and_a_read_is_made_here() {
     assert_eq!((&registrar["state"], &registrar["budget"]), (&json!("stopped"), &Value::Null));
     assert!(registrar["cursorMovedAt"].is_string());
     let (code, _, error) = run(&world, &sink, &["connector", "poll", "nobody"]);
-    assert_eq!(code, 2);
+    assert_eq!(code, 1);
     assert!(error.contains("unknown connector \"nobody\" in acme (there are: registrar)"), "{error}");
 
     let server = Server::start(&world, &sink);

@@ -58,7 +58,8 @@ async fn alone(file: &Path, workspace: &Name, name: &Name) -> Result<PolledJson,
     let Some((workspace, connector)) = there.and_then(|there| Some((there, there.connectors.get(name)?))) else {
         let known = there.into_iter().flat_map(|there| there.connectors.keys());
         let names = known.map(Name::as_str).collect::<Vec<_>>().join(", ");
-        return Err(fail(format_args!("unknown connector {:?} in {workspace} (there are: {names})", name.as_str())));
+        tell(format_args!("unknown connector {:?} in {workspace} (there are: {names})", name.as_str()));
+        return Err(ExitCode::from(FOUND_WRONG));
     };
     let mut signals = Signals::listen().map_err(fail)?;
     let stop = CancellationToken::new();

@@ -132,7 +132,7 @@ fn table(found: &[ConnectorJson], now: Timestamp) -> String {
 
 fn row(of: &ConnectorJson, now: Timestamp) -> [String; 7] {
     let reason = of.last_error.as_ref().filter(|_| of.failures > 0).map(|error| error.reason.as_str());
-    let reason: String = of.reason.as_deref().or(reason).unwrap_or("-").chars().take(LISTED_REASON_CHARS_MAX).collect();
+    let reason = cut(of.reason.as_deref().or(reason).unwrap_or("-"));
     [
         format!("{}/{}", of.workspace_id, of.name),
         state(of),
@@ -142,6 +142,13 @@ fn row(of: &ConnectorJson, now: Timestamp) -> [String; 7] {
         of.budget.as_ref().map_or_else(|| "-".to_owned(), |budget| format!("{}/{}", budget.left, budget.per_minute)),
         reason,
     ]
+}
+
+fn cut(reason: &str) -> String {
+    match reason.char_indices().nth(LISTED_REASON_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
+        None => reason.to_owned(),
+    }
 }
 
 fn state(of: &ConnectorJson) -> String {

@@ -55,6 +55,11 @@ impl Faults {
         words::telling(self.hidden.iter().chain(tokens.iter()).cloned().collect())
     }
 
+    /// Words that quote the server, cut where they end in `…`, without what it was trusted with.
+    pub(super) fn excerpt(&self, said: &str) -> String {
+        words::excerpt(said, &self.hidden())
+    }
+
     /// Words of the server, fit to be told.
     pub(super) fn fit(&self, said: &str) -> String {
         words::fit(said, &self.hidden())

@@ -110,6 +110,9 @@ pub struct Common<'a> {
     pub credentials: &'a Path,
 }
 
+/// Longest revision that is kept, in characters: they are dates.
+const REVISION_CHARS_MAX: usize = 32;
+
 /// The outbox of one connector, over MCP.
 #[derive(Debug)]
 pub struct McpOutbox {
@@ -237,7 +240,7 @@ impl McpOutbox {
         if let Some(server) = service.peer().peer_info() {
             let spoken = server.protocol_version.to_string();
             self.era = Era::of(Some(&spoken));
-            self.spoken = Some(spoken);
+            self.spoken = Some(self.faults.fit(&spoken).chars().take(REVISION_CHARS_MAX).collect());
         }
         let heard = match &carrier {
             Carrier::Child(_) => None,
@@ -296,6 +299,10 @@ impl Outbox for McpOutbox {
             Some(connection) => connection.hints.changed().boxed(),
             None => std::future::pending().boxed(),
         }
+    }
+
+    fn without_secrets(&self, said: &str) -> String {
+        self.faults.excerpt(said)
     }
 
     fn revision(&self) -> Option<String> {

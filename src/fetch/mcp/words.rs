@@ -39,14 +39,31 @@ pub(super) fn fit(said: &str, hidden: &[String]) -> String {
 pub(super) fn beginning(said: &[u8], hidden: &[String]) -> String {
     let said = String::from_utf8_lossy(said);
     let mut masked = masked(said.trim_end_matches(char::REPLACEMENT_CHARACTER), hidden);
-    let begins = |masked: &str, value: &str| {
-        (1..value.len()).rev().find(|&end| value.get(..end).is_some_and(|part| masked.ends_with(part)))
-    };
-    if let Some(shown) = hidden.iter().filter_map(|value| begins(&masked, value)).max() {
+    if let Some(shown) = hidden.iter().filter_map(|value| shown_at_the_end(&masked, value)).max() {
         masked.truncate(masked.len() - shown);
         masked.push_str(MASK);
     }
     masked + " … (the line was longer)"
+}
+
+/// `said` without `hidden`, where pieces of it were cut before and end in `…`: what lies across such a cut does not show in
+/// part.
+pub(super) fn excerpt(said: &str, hidden: &[String]) -> String {
+    let masked = masked(said, hidden);
+    let mut pieces: Vec<String> = masked.split('…').map(str::to_owned).collect();
+    let cut = pieces.len().saturating_sub(1);
+    for piece in pieces.iter_mut().take(cut) {
+        if let Some(shown) = hidden.iter().filter_map(|value| shown_at_the_end(piece, value)).max() {
+            piece.truncate(piece.len() - shown);
+            piece.push_str(MASK);
+        }
+    }
+    pieces.join("…")
+}
+
+/// Bytes of the beginning of `value` that `text` ends with.
+fn shown_at_the_end(text: &str, value: &str) -> Option<usize> {
+    (1..value.len()).rev().find(|&end| value.get(..end).is_some_and(|part| text.ends_with(part)))
 }
 
 /// `said` without `hidden`.
@@ -71,6 +88,15 @@ mod tests {
             "bad tokens ***, *** in /usr/bin (debug) [0m"
         );
         assert_eq!(fit(&"x".repeat(500), &hidden).chars().count(), WORDS_CHARS_MAX);
+    }
+
+    #[test]
+    fn a_secret_that_was_cut_does_not_show_in_part() {
+        let hidden = hidden(&[("A", "s3cret-token-of-forty-characters")]);
+        let check = |said: &str, expected: &str| assert_eq!(excerpt(said, &hidden), expected);
+        check("level is \"Bearer s3cret-token-of…\"; it must be", "level is \"Bearer ***…\"; it must be");
+        check("id \"s3cret-token-of-forty-characters\" and more…", "id \"***\" and more…");
+        check("nothing to hide", "nothing to hide");
     }
 
     #[test]

@@ -352,3 +352,20 @@ async fn a_position_that_is_lost_again_is_given_up_again_an_hour_later() {
     assert_eq!(stage.position().await.as_deref(), Some("r:1"));
     stage.stop().await;
 }
+
+#[tokio::test]
+async fn a_dropped_event_that_gives_the_credential_back_does_not_show_it() {
+    let mut stage = Stage::start(vec![at("p:1"), answer(&[event("s3cret-id", "s3cret")], ",\"cursor\":\"p:2\"")]);
+    let wait = stage.read().await;
+    stage.clock.advance(wait);
+    stage.read().await;
+    match stage.next().await {
+        Happening::Dropped { reason, .. } => {
+            assert!(reason.contains("\"***\"") && reason.contains("***-id") && !reason.contains("s3cret"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let (name, body) = stage.notice().await;
+    assert!(name == "connector.dropped" && body.contains("***") && !body.contains("s3cret"), "{body}");
+    stage.stop().await;
+}

@@ -64,6 +64,10 @@ impl Outbox for Scripted {
         self.0.hint.notified().boxed()
     }
 
+    fn without_secrets(&self, said: &str) -> String {
+        said.replace("s3cret", "***")
+    }
+
     fn revision(&self) -> Option<String> {
         Some("2026-07-28".to_owned())
     }

@@ -93,6 +93,10 @@ impl Poller {
         // Whoever always promises more and brings nothing would never come to an end.
         let is_backlog = start != Start::After && answer.has_more && !answer.events.is_empty();
         let truncated = answer.truncated && start == Start::After;
+        for dropped in &mut batch.dropped {
+            dropped.reason = self.outbox.without_secrets(&dropped.reason);
+            dropped.event_id = dropped.event_id.take().map(|id| self.outbox.without_secrets(&id));
+        }
         let mut tally = self.tally.clone();
         tally.count_dropped(&batch.dropped);
         if truncated {
