@@ -83,7 +83,7 @@ pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<
     let sql = "SELECT s.name, s.cursor, s.moved_at, s.read_at, s.failed_at, s.failure, s.failures, s.revision, s.told,
                       s.backlog
                FROM source s JOIN workspace w ON w.id = s.workspace
-               WHERE w.name = ?1 AND (s.read_at IS NOT NULL OR s.failed_at IS NOT NULL) ORDER BY s.name";
+               WHERE w.name = ?1 AND coalesce(s.cursor, s.read_at, s.failed_at) IS NOT NULL ORDER BY s.name";
     let mut statement = prepare(connection, sql)?;
     let at = |row: &Row<'_>, column| row.get::<_, Option<i64>>(column).map(|found| found.map(moment));
     let row = |row: &Row<'_>| {

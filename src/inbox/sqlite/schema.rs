@@ -6,7 +6,7 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
 
 /// Brings a store that is open for writing up to this version's schema.
 ///
@@ -44,5 +44,29 @@ fn version(connection: &Connection) -> Result<usize, InboxError> {
             "the store has schema {found}, but this switchbell knows {} at most: use the version that wrote it, or a newer one",
             MIGRATIONS.len()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO workspace (id, name) VALUES (1, 'acme');
+                            INSERT INTO source (workspace, name, cursor) VALUES (1, 'crm', 'p:7');",
+            )
+            .unwrap();
+        migrate(&mut connection).unwrap();
+        require_current(&connection).unwrap();
+        let row =
+            |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, bool>(2)?));
+        let kept = connection.query_row("SELECT cursor, failures, backlog FROM source", [], row).unwrap();
+        assert_eq!(kept, ("p:7".to_owned(), 0, false));
     }
 }

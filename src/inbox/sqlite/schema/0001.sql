@@ -11,21 +11,12 @@ CREATE TABLE workspace (
     last_seq INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- A connector of a workspace, how far its outbox was read, and how the last reads went.
--- `told`: 0 nothing, 1 that it fails, 2 that a person must sign in; `backlog`: whether the next answer belongs to the first.
+-- A connector of a workspace and how far its outbox was read.
 CREATE TABLE source (
     id        INTEGER PRIMARY KEY,
     workspace INTEGER NOT NULL REFERENCES workspace (id),
     name      TEXT    NOT NULL,
     cursor    TEXT,
-    moved_at  INTEGER,
-    read_at   INTEGER,
-    failed_at INTEGER,
-    failure   TEXT,
-    failures  INTEGER NOT NULL DEFAULT 0,
-    told      INTEGER NOT NULL DEFAULT 0,
-    backlog   INTEGER NOT NULL DEFAULT 0,
-    revision  TEXT,
     UNIQUE (workspace, name)
 ) STRICT;
 
