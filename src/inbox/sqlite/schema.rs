@@ -64,9 +64,8 @@ mod tests {
             .unwrap();
         migrate(&mut connection).unwrap();
         require_current(&connection).unwrap();
-        let row =
-            |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, bool>(2)?));
-        let kept = connection.query_row("SELECT cursor, failures, backlog FROM source", [], row).unwrap();
-        assert_eq!(kept, ("p:7".to_owned(), 0, false));
+        let (workspace, source) = ("acme".parse().unwrap(), "crm".parse().unwrap());
+        let reading = super::super::read::reading(&connection, &workspace, &source).unwrap();
+        assert_eq!((reading.cursor.as_deref(), reading.failures, reading.is_backlog), (Some("p:7"), 0, false));
     }
 }
