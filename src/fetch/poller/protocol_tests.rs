@@ -122,8 +122,8 @@ async fn a_fresh_start_that_fails_leaves_the_position() {
     for _ in 0..3 {
         let (reason, wait) = stage.failure().await;
         assert!(reason.contains("no such cursor"), "the first cause is told: {reason}");
-        stage.clock.advance(wait);
         assert_eq!(stage.position().await.as_deref(), Some("p:1"));
+        stage.clock.advance(wait);
     }
     assert_eq!(stage.notice().await.0, "connector.failing");
     stage.read().await;
