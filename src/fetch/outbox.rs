@@ -76,7 +76,7 @@ pub enum ReadError {
     Disconnected(String),
     /// The peer answered something that is not MCP.
     NotMcp(String),
-    /// No token could be had for now: why, and what to do.
+    /// No token could be had this time: why, and what to do.
     NoToken(String),
     /// The sign-in is missing, over or refused, and only a person can renew it: what to do.
     Reauthorize(String),

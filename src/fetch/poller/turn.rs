@@ -150,7 +150,7 @@ impl Poller {
     }
 
     /// Counts a failure because of the position. One that comes after a fresh start probably says that the outbox cannot be
-    /// read after any cursor, so that another fresh start would help nobody for now.
+    /// read after any cursor, so that another fresh start at once would help nobody.
     fn is_lost(&mut self, failure: &Failure) -> bool {
         if !matches!(self.position, Position::After(_)) || !failure.is_about_the_position(self.events_asked) {
             return false;

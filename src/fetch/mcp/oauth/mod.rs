@@ -55,7 +55,7 @@ impl Tokens {
     /// and take what it brought.
     ///
     /// # Errors
-    /// [`ReadError::Reauthorize`] when a person has to sign in; another when no token could be had for now.
+    /// [`ReadError::Reauthorize`] when a person has to sign in; another when none could be had this time.
     pub async fn token(&self) -> Result<String, ReadError> {
         if let Some(token) = self.renewer.usable() {
             return Ok(token);
