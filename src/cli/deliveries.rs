@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::inbox::open;
 use super::output::{DeliveryJson, fail, print, print_for_people, print_json};
-use crate::inbox::{DeliveryView, Inbox, Page};
+use crate::inbox::{DeliveryView, Inbox, Page, Which};
 use crate::notification::Name;
 
 #[derive(Debug, clap::Subcommand)]
@@ -40,7 +40,13 @@ pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
         Ok(opened) => opened,
         Err(code) => return code,
     };
-    match inbox.deliveries(Page { workspace, before: asked.before, limit: asked.limit }, asked.seq).await {
+    match inbox
+        .deliveries(
+            Page { workspace, before: asked.before, limit: asked.limit },
+            Which { seq: asked.seq, ..Which::default() },
+        )
+        .await
+    {
         Ok(found) if asked.json => print_json(&found.iter().map(DeliveryJson::from).collect::<Vec<_>>()),
         Ok(found) if found.is_empty() => print("no deliveries\n"),
         Ok(found) => print_for_people(&table(&found)),

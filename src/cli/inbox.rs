@@ -8,7 +8,7 @@ use super::output::{NotificationJson, fail, print, print_for_people, print_json,
 use super::{COULD_NOT_RUN, FOUND_WRONG, deliveries, workspace};
 use crate::config::{self, Places};
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Inbox, Page};
+use crate::inbox::{Inbox, Page, Which};
 use crate::notification::{Name, Notification};
 
 #[derive(Debug, clap::Subcommand)]
@@ -77,7 +77,7 @@ async fn show(file: &Path, asked: &Show) -> ExitCode {
         Ok(Some(found)) => {
             // The newest deliveries of one notification are all of them: a route has few targets, a workspace few routes.
             let page = Page { workspace, before: None, limit: 1_000 };
-            match inbox.deliveries(page, Some(asked.seq)).await {
+            match inbox.deliveries(page, Which { seq: Some(asked.seq), ..Which::default() }).await {
                 Ok(owed) => print_for_people(&(whole(&found) + &deliveries::of_one(&owed))),
                 Err(error) => fail(error),
             }

@@ -34,7 +34,9 @@ use std::time::Duration;
 use serde_json::Value;
 use url::Url;
 
+use crate::inbox::delivery::{OnUnknown, Schedule};
 use crate::notification::{Level, Name};
+use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
 pub use load::{Loaded, load, process_environment};
@@ -352,6 +354,30 @@ pub struct Target {
     pub settings: Value,
     /// Where each value of the settings stands in the file, by JSON Pointer (`""` is the whole).
     pub places: BTreeMap<String, Place>,
+    /// When it wants to hear of things.
+    pub timing: Timing,
+    /// When failed attempts are repeated.
+    pub retry: Schedule,
+    /// What becomes of a delivery that may or may not have been made; the plugin decides when left out.
+    pub on_unknown: Option<OnUnknown>,
+    /// `order: strict`: a delivery that fails keeps all later ones back.
+    pub is_strict: bool,
+}
+
+impl Target {
+    /// A target that hears of everything at once, alone.
+    pub fn plain(id: String, plugin: Name, settings: Value) -> Self {
+        Self {
+            id,
+            plugin,
+            settings,
+            places: BTreeMap::new(),
+            timing: Timing::default(),
+            retry: Schedule::default(),
+            on_unknown: None,
+            is_strict: false,
+        }
+    }
 }
 
 /// A place in a file.

@@ -130,7 +130,7 @@ fn summary(config: &Config) -> String {
         }
         for route in &workspace.routes {
             writeln!(out, "  route {} of {} when {:?}", route.name, route.owner, route.when).unwrap();
-            for Target { id, plugin, settings, places } in &route.deliver {
+            for Target { id, plugin, settings, places, .. } in &route.deliver {
                 let places: Vec<_> = places.iter().map(|(at, p)| format!("{at:?} {}:{}", p.line, p.column)).collect();
                 writeln!(out, "    {plugin} {id} {settings} at {}", places.join(", ")).unwrap();
             }

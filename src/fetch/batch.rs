@@ -127,6 +127,6 @@ fn entry(
 ) -> (Entry, Vec<Decision>) {
     let facts = Facts { source, name: &event.name, effective_level, subject: event.subject.as_deref() };
     let decisions = workspace.router.select(&facts);
-    let owed = owed(&decisions, &workspace.routes, now);
+    let owed = owed(&decisions, &workspace.routes);
     (Entry { event, effective_level, owed }, decisions)
 }

@@ -1,12 +1,16 @@
 //! The states of a delivery and the one function that moves it from one to the next.
 //!
 //! ```text
-//!              claimed                    delivered
-//!  pending ───────────────▶ in_flight ───────────────▶ delivered
-//!                           ▲      │
-//!                   claimed │      │ retry, unknown, interrupted; reconnect and reject ─▶ dead
-//!                           │      ▼
-//!                          retrying ──── given up ────▶ dead
+//!  matched ──▶ scheduled ──▶ held / collecting ──▶ pending ◀───────────────┐
+//!     │  (after)  │   (quiet hours, digest, surplus)  │ claimed            │ retried by a person, or the plugin is there
+//!     └───────────┴────────────────┐                  ▼                    │
+//!                                  │              in_flight ──▶ delivered   │
+//!                  suppressed ◀────┘               │ ▲ │ │ │              │
+//!                  cancelled  ◀── a person, or     │ │ │ │ └─▶ blocked ───┤  reconnect, or no plugin
+//!                                 the target is    │ │ │ └───▶ unknown    │  where a repeat does harm
+//!                                 gone             │ │ └─────▶ dead ──────┘  rejected, or given up
+//!                                                  ▼ │
+//!                             retrying (next attempt) / waiting (the same attempt)
 //! ```
 
 use std::fmt;
@@ -17,38 +21,86 @@ use jiff::Timestamp;
 use crate::clock::later;
 
 /// Where a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// Due, or soon; the dispatcher moves it.
+    /// Its `after` has not passed; time moves it, or an acknowledgement.
+    Scheduled,
+    /// It waits for the end of quiet hours, perhaps with others; time moves it.
+    Held,
+    /// It is a digest that is still open, or a surplus; time moves it, or its being full.
+    Collecting,
+    /// Due; the dispatcher moves it when its lanes are free.
     Pending,
     /// An attempt runs; its outcome moves it, or the next start of the store.
     InFlight,
+    /// The plugin asked to wait; the dispatcher goes on with the same attempt when the time has come.
+    Waiting,
     /// An attempt failed; the dispatcher moves it when its time has come.
     Retrying,
+    /// A person must mend something, or its plugin is not loaded; `deliveries retry` or the plugin moves it.
+    Blocked,
     /// Made. Nobody moves it.
     Delivered,
     /// Given up, or impossible. Only a person moves it.
     Dead,
+    /// It may or may not have been made, and a repeat would do harm. Only a person repeats it, as a new delivery.
+    Unknown,
+    /// Its `unless` was met. Nobody moves it.
+    Suppressed,
+    /// A person cancelled it, or its target is gone. Nobody moves it.
+    Cancelled,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::InFlight, Self::Retrying, Self::Delivered, Self::Dead];
+    pub const ALL: [Self; 13] = [
+        Self::Scheduled,
+        Self::Held,
+        Self::Collecting,
+        Self::Pending,
+        Self::InFlight,
+        Self::Waiting,
+        Self::Retrying,
+        Self::Blocked,
+        Self::Delivered,
+        Self::Dead,
+        Self::Unknown,
+        Self::Suppressed,
+        Self::Cancelled,
+    ];
 
     /// The spelling used on every surface.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Scheduled => "scheduled",
+            Self::Held => "held",
+            Self::Collecting => "collecting",
             Self::Pending => "pending",
             Self::InFlight => "in_flight",
+            Self::Waiting => "waiting",
             Self::Retrying => "retrying",
+            Self::Blocked => "blocked",
             Self::Delivered => "delivered",
             Self::Dead => "dead",
+            Self::Unknown => "unknown",
+            Self::Suppressed => "suppressed",
+            Self::Cancelled => "cancelled",
         }
     }
 
     /// The state spelled `text`.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// Whether it has come to an end that only a person undoes.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Delivered | Self::Dead | Self::Unknown | Self::Suppressed | Self::Cancelled)
+    }
+
+    /// Whether no attempt of it has begun and its content may still change.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Scheduled | Self::Held | Self::Collecting)
     }
 }
 
@@ -104,6 +156,43 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// Why an attempt is made, as the plugin contract spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// It is the first.
+    #[default]
+    First,
+    /// The one before failed.
+    Retry,
+    /// The one before may or may not have happened.
+    Repeat,
+    /// A person asked for it.
+    Manual,
+    /// Nobody acknowledged in time.
+    Escalation,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 5] = [Self::First, Self::Retry, Self::Repeat, Self::Manual, Self::Escalation];
+
+    /// The spelling of the plugin contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Retry => "retry",
+            Self::Repeat => "repeat",
+            Self::Manual => "manual",
+            Self::Escalation => "escalation",
+        }
+    }
+
+    /// The cause spelled `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.as_str() == text)
+    }
+}
+
 /// When failed attempts are repeated, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -111,7 +200,7 @@ pub struct Schedule {
     pub first: Duration,
     /// No wait of our own is longer.
     pub most: Duration,
-    /// How long after the delivery was made it is given up.
+    /// How long after its first attempt came due, or a person asked again, a delivery is given up.
     pub give_up: Duration,
 }
 
@@ -134,33 +223,92 @@ impl Schedule {
     }
 }
 
+/// What becomes of a delivery that may or may not have been made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnknown {
+    /// It is repeated, with the cause `repeat`.
+    #[default]
+    Retry,
+    /// It stays as it is.
+    Stop,
+}
+
+/// How an attempt's end moves its delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// When it is repeated.
+    pub schedule: Schedule,
+    /// What an unknown outcome means.
+    pub on_unknown: OnUnknown,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct End {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long the destination asked to wait.
+    pub destination_delay: Option<Duration>,
+    /// Attempts so far, this one included, from 1.
+    pub attempt: u32,
+    /// What giving up counts from.
+    pub since: Timestamp,
+    /// A random number from 0 to 1.
+    pub jitter: f64,
+    /// What the target asks.
+    pub policy: Policy,
+}
+
 /// What happens to a delivery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input {
+    /// The plan lets it wait for its `after` (`Scheduled`), for the end of quiet hours (`Held`) or for more (`Collecting`).
+    Gathered {
+        /// Which of the three.
+        state: State,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The plan lets it go.
+    Released,
+    /// Its `unless` is met.
+    Suppressed,
     /// The dispatcher takes it for an attempt.
     Claimed,
-    /// Its attempt ended.
-    Ended {
-        /// How.
-        outcome: Outcome,
-        /// How long the destination asked to wait.
-        destination_delay: Option<Duration>,
-        /// The number of the attempt, from 1.
-        attempt: u32,
-        /// When the delivery was made.
-        created_at: Timestamp,
-        /// A random number from 0 to 1.
-        jitter: f64,
+    /// Its plugin asked to wait, or a stop cut its attempt off between two steps: the same attempt goes on then.
+    Paused {
+        /// When.
+        until: Timestamp,
     },
+    /// The store was opened again while an attempt ran: the same attempt goes on at once.
+    CutOff,
+    /// Its attempt ended.
+    Ended(End),
+    /// Its plugin is not loaded, or its target waits for a person.
+    Blocked,
+    /// A person asks for another attempt, or what blocked it is mended.
+    Retried,
+    /// A person cancels it, or its target is gone.
+    Cancelled,
 }
 
-/// The next state, and when the next attempt comes due where one does.
+/// The next state, and when it is moved next where time does that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
     /// The state.
     pub state: State,
-    /// When the dispatcher moves it.
+    /// When it is looked at again.
     pub next_at: Option<Timestamp>,
+}
+
+impl Next {
+    fn at(state: State, next_at: Timestamp) -> Self {
+        Self { state, next_at: Some(next_at) }
+    }
+
+    fn still(state: State) -> Self {
+        Self { state, next_at: None }
+    }
 }
 
 /// An input that its state does not allow.
@@ -182,98 +330,51 @@ impl std::error::Error for NotAllowed {}
 ///
 /// # Errors
 /// When `state` does not allow `input`: the delivery stays where it is.
-pub fn transition(state: State, input: Input, schedule: &Schedule, now: Timestamp) -> Result<Next, NotAllowed> {
-    match (state, input) {
-        (State::Pending | State::Retrying, Input::Claimed) => Ok(Next { state: State::InFlight, next_at: None }),
-        (State::InFlight, Input::Ended { outcome, destination_delay, attempt, created_at, jitter }) => {
-            Ok(match outcome {
-                Outcome::Delivered => Next { state: State::Delivered, next_at: None },
-                Outcome::Reject | Outcome::Reconnect => Next { state: State::Dead, next_at: None },
-                Outcome::Interrupted => Next { state: State::Retrying, next_at: Some(now) },
-                Outcome::Retry | Outcome::Unknown => {
-                    let own = schedule.delay_after(attempt, jitter);
-                    let asked = destination_delay.unwrap_or_default().min(DESTINATION_DELAY_MAX);
-                    let next_at = later(now, own.max(asked));
-                    if next_at > later(created_at, schedule.give_up) {
-                        Next { state: State::Dead, next_at: None }
-                    } else {
-                        Next { state: State::Retrying, next_at: Some(next_at) }
-                    }
-                }
-            })
+pub fn transition(state: State, input: Input, now: Timestamp) -> Result<Next, NotAllowed> {
+    use State::{
+        Blocked, Cancelled, Collecting, Dead, Held, InFlight, Pending, Retrying, Scheduled, Suppressed, Waiting,
+    };
+    let next = match (state, input) {
+        (Scheduled | Held | Collecting | Pending, Input::Gathered { state, until }) if state.is_open() => {
+            Next::at(state, until)
         }
-        (state, _) => Err(NotAllowed { state }),
+        (Scheduled | Held | Collecting, Input::Released) => Next::at(Pending, now),
+        (Scheduled | Held | Collecting | Pending, Input::Suppressed) => Next::still(Suppressed),
+        (Pending | Retrying | Waiting, Input::Claimed) => Next::still(InFlight),
+        (InFlight, Input::Paused { until }) => Next::at(Waiting, until),
+        (InFlight, Input::CutOff) => Next::at(Waiting, now),
+        (InFlight, Input::Ended(end)) => after_attempt(&end, now),
+        (Pending | Retrying | Waiting, Input::Blocked) => Next::still(Blocked),
+        (Blocked | Dead, Input::Retried) => Next::at(Pending, now),
+        (Retrying, Input::Retried) => Next::at(Retrying, now),
+        (Scheduled | Held | Collecting | Pending | Retrying | Waiting | Blocked | Dead, Input::Cancelled) => {
+            Next::still(Cancelled)
+        }
+        (state, _) => return Err(NotAllowed { state }),
+    };
+    Ok(next)
+}
+
+fn after_attempt(end: &End, now: Timestamp) -> Next {
+    match end.outcome {
+        Outcome::Delivered => Next::still(State::Delivered),
+        Outcome::Reject => Next::still(State::Dead),
+        Outcome::Reconnect => Next::still(State::Blocked),
+        Outcome::Interrupted if end.attempt <= 1 => Next::at(State::Pending, now),
+        Outcome::Interrupted => Next::at(State::Retrying, now),
+        Outcome::Unknown if end.policy.on_unknown == OnUnknown::Stop => Next::still(State::Unknown),
+        Outcome::Retry | Outcome::Unknown => {
+            let own = end.policy.schedule.delay_after(end.attempt, end.jitter);
+            let asked = end.destination_delay.unwrap_or_default().min(DESTINATION_DELAY_MAX);
+            let next_at = later(now, own.max(asked));
+            if next_at > later(end.since, end.policy.schedule.give_up) {
+                Next::still(State::Dead)
+            } else {
+                Next::at(State::Retrying, next_at)
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ended(outcome: Outcome, destination_delay: Option<Duration>, attempt: u32) -> Input {
-        Input::Ended { outcome, destination_delay, attempt, created_at: Timestamp::UNIX_EPOCH, jitter: 0.5 }
-    }
-
-    fn check(state: State, input: Input, now_seconds: i64, expected: Result<(State, Option<i64>), State>) {
-        let now = Timestamp::from_second(now_seconds).unwrap();
-        let next = transition(state, input, &Schedule::default(), now);
-        let seen = next
-            .map(|next| (next.state, next.next_at.map(Timestamp::as_second)))
-            .map_err(|not_allowed| not_allowed.state);
-        assert_eq!(seen, expected, "{state} {input:?}");
-    }
-
-    #[test]
-    fn a_delivery_is_claimed_from_the_states_that_wait_only() {
-        for state in State::ALL {
-            let expected = match state {
-                State::Pending | State::Retrying => Ok((State::InFlight, None)),
-                State::InFlight | State::Delivered | State::Dead => Err(state),
-            };
-            check(state, Input::Claimed, 0, expected);
-        }
-    }
-
-    #[test]
-    fn only_a_delivery_in_flight_can_end() {
-        for state in State::ALL.into_iter().filter(|&state| state != State::InFlight) {
-            for outcome in Outcome::ALL {
-                check(state, ended(outcome, None, 1), 0, Err(state));
-            }
-        }
-    }
-
-    #[test]
-    fn each_outcome_has_its_state() {
-        check(State::InFlight, ended(Outcome::Delivered, None, 1), 10, Ok((State::Delivered, None)));
-        check(State::InFlight, ended(Outcome::Reject, None, 1), 10, Ok((State::Dead, None)));
-        check(State::InFlight, ended(Outcome::Reconnect, None, 1), 10, Ok((State::Dead, None)));
-        check(State::InFlight, ended(Outcome::Interrupted, None, 1), 10, Ok((State::Retrying, Some(10))));
-        check(State::InFlight, ended(Outcome::Retry, None, 1), 10, Ok((State::Retrying, Some(11))));
-        check(State::InFlight, ended(Outcome::Unknown, None, 3), 10, Ok((State::Retrying, Some(14))));
-    }
-
-    #[test]
-    fn the_destinations_delay_is_honoured_within_reason() {
-        let asked = |seconds| ended(Outcome::Retry, Some(Duration::from_secs(seconds)), 1);
-        check(State::InFlight, asked(30), 0, Ok((State::Retrying, Some(30))));
-        check(State::InFlight, asked(0), 0, Ok((State::Retrying, Some(1))));
-        check(State::InFlight, asked(u64::MAX), 0, Ok((State::Retrying, Some(6 * 3600))));
-    }
-
-    #[test]
-    fn what_never_succeeds_is_given_up_after_a_day() {
-        check(State::InFlight, ended(Outcome::Retry, None, 30), 86_400 - 3601, Ok((State::Retrying, Some(86_399))));
-        check(State::InFlight, ended(Outcome::Retry, None, 30), 86_400 - 3599, Ok((State::Dead, None)));
-    }
-
-    #[test]
-    fn waits_double_up_to_the_most_and_are_spread() {
-        let schedule = Schedule::default();
-        let seconds = |failures, jitter| schedule.delay_after(failures, jitter).as_secs_f64();
-        assert_eq!([1, 2, 3, 4].map(|failures| seconds(failures, 0.5)), [1.0, 2.0, 4.0, 8.0]);
-        assert_eq!(seconds(u32::MAX, 0.5), 3600.0);
-        assert_eq!((seconds(1, 0.0), seconds(1, 1.0)), (0.75, 1.25));
-        assert_eq!(seconds(0, 0.5), 1.0);
-    }
-}
+mod tests;

@@ -61,12 +61,7 @@ mod tests {
             },
             effective_level: Level::Info,
             owed: vec![
-                Owed {
-                    route: "r".parse().unwrap(),
-                    target: "t".to_owned(),
-                    plugin: "p".parse().unwrap(),
-                    due_at: Timestamp::UNIX_EPOCH
-                };
+                Owed { route: "r".parse().unwrap(), target: "t".to_owned(), plugin: "p".parse().unwrap() };
                 owed
             ],
         };

@@ -1,9 +1,11 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
 mod glob;
+mod hold;
 mod plan;
 mod select;
+pub mod timing;
 
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};
-pub use plan::owed;
+pub use plan::{Acknowledged, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};

@@ -1,13 +1,20 @@
-//! What a match owes, and when.
+//! What a match owes, and when it goes: pure.
+//!
+//! [`plan`] is asked whenever something about a delivery that was not yet claimed may change: when its notification
+//! matches, when its `after` has passed, when its digest closes. It looks at the target's timing and state and answers with
+//! the next step; the store carries that out in the same transaction.
 
 use jiff::Timestamp;
 
 use super::Decision;
+use super::timing::{AtMost, By, Except, Timing, Unless};
+use crate::clock::later;
 use crate::config::Route;
 use crate::inbox::Owed;
+use crate::notification::Level;
 
-/// The deliveries that a notification owes by these decisions: every target of every route that matched, due at once.
-pub fn owed(decisions: &[Decision], routes: &[Route], now: Timestamp) -> Vec<Owed> {
+/// The deliveries that a notification owes by these decisions: every target of every route that matched.
+pub fn owed(decisions: &[Decision], routes: &[Route]) -> Vec<Owed> {
     let matched = decisions.iter().filter(|decision| decision.matches());
     let routes = matched.filter_map(|decision| routes.get(decision.route));
     let targets = routes.flat_map(|route| route.deliver.iter().map(move |target| (route, target)));
@@ -16,7 +23,166 @@ pub fn owed(decisions: &[Decision], routes: &[Route], now: Timestamp) -> Vec<Owe
             route: route.name.clone(),
             target: target.id.clone(),
             plugin: target.plugin.clone(),
-            due_at: now,
         })
         .collect()
+}
+
+/// Why the plan is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The notification matched just now.
+    Matched,
+    /// Its `after` has passed.
+    Waited,
+    /// Its digest, or the surplus it is in, closes.
+    Closed,
+}
+
+/// Who acknowledged a notification; of a digest, all of its notifications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Acknowledged {
+    /// Nobody.
+    #[default]
+    No,
+    /// An agent.
+    ByAgent,
+    /// A person.
+    ByPerson,
+}
+
+/// What the plan may know of a notification or digest.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// When it was received; of a digest, its first.
+    pub received_at: Timestamp,
+    /// The effective level; of a digest, the highest.
+    pub level: Level,
+    /// The connector.
+    pub source: &'a str,
+    /// The dotted name.
+    pub name: &'a str,
+    /// What it is about.
+    pub subject: Option<&'a str>,
+    /// Who acknowledged it.
+    pub acknowledged: Acknowledged,
+}
+
+/// What the plan may know of the target.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing<'a> {
+    /// When attempts reached the destination, oldest first; those longer ago than `at_most.per` do not matter.
+    pub reached: &'a [Timestamp],
+    /// Deliveries that were let go and have neither reached the destination nor ended.
+    pub going: u32,
+}
+
+/// What happens next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It waits alone (`scheduled`); the plan is asked again then, as [`Stage::Waited`].
+    Wait {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// It is needless (`suppressed`).
+    Suppress,
+    /// It joins the open digest with this key, or opens one (`held` or `collecting`); the plan is asked again when that
+    /// closes, as [`Stage::Closed`].
+    Gather {
+        /// The digest.
+        key: String,
+        /// Why it waits.
+        why: Why,
+        /// When it closes, if this opens it. A digest that is open closes when it said.
+        until: Timestamp,
+    },
+    /// It may be claimed.
+    Go,
+}
+
+/// Why a digest is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Quiet hours: `held`. It cannot close early; what does not fit is counted.
+    Hold,
+    /// Its time is not over: `collecting`. It closes early when full.
+    Collect,
+    /// The destination has had enough for now: `collecting`. It cannot close early; what does not fit is counted.
+    Surplus,
+}
+
+/// Decides what happens next to something that was not yet claimed.
+///
+/// Quiet hours are looked at once more when a digest closes: one that was opened before them does not go off in the
+/// middle. An urgent notification makes a digest urgent.
+pub fn plan(timing: &Timing, stage: Stage, what: &Subject<'_>, target: &Standing<'_>, now: Timestamp) -> Step {
+    if timing.unless.is_some_and(|unless| is_met(unless, what.acknowledged)) {
+        return Step::Suppress;
+    }
+    if stage == Stage::Matched
+        && let Some(after) = &timing.after
+        && !is_exempt(after.except, what.level)
+    {
+        let until = later(what.received_at, after.wait);
+        if until > now {
+            return Step::Wait { until };
+        }
+    }
+    let quiet_until =
+        timing.hold.as_ref().filter(|hold| !is_exempt(hold.except, what.level)).and_then(|hold| hold.ends_at(now));
+    let collect = timing.collect.as_ref().filter(|collect| !is_exempt(collect.except, what.level));
+    if let Some(end) = quiet_until {
+        let (key, until) = match collect {
+            Some(collect) if stage == Stage::Closed => (format!("hold/{}", key(collect.by, what)), end),
+            Some(collect) => (format!("hold/{}", key(collect.by, what)), end.max(later(now, collect.wait))),
+            None => ("hold".to_owned(), end),
+        };
+        return Step::Gather { key, why: Why::Hold, until };
+    }
+    if stage != Stage::Closed
+        && let Some(collect) = collect
+    {
+        return Step::Gather { key: key(collect.by, what), why: Why::Collect, until: later(now, collect.wait) };
+    }
+    let at_most = timing.at_most.as_ref().filter(|at_most| !is_exempt(at_most.except, what.level));
+    match at_most.and_then(|at_most| full_until(at_most, target, now)) {
+        Some(until) => Step::Gather { key: "surplus".to_owned(), why: Why::Surplus, until },
+        None => Step::Go,
+    }
+}
+
+fn is_met(unless: Unless, acknowledged: Acknowledged) -> bool {
+    match unless {
+        Unless::AcknowledgedByPerson => acknowledged == Acknowledged::ByPerson,
+        Unless::AcknowledgedByAnyone => acknowledged != Acknowledged::No,
+    }
+}
+
+fn is_exempt(except: Except, level: Level) -> bool {
+    except == Except::Urgent && level == Level::Urgent
+}
+
+/// What goes into one digest; what has no subject goes into one of its own.
+fn key(by: By, what: &Subject<'_>) -> String {
+    match by {
+        By::Subject => what.subject.map_or_else(|| "no subject".to_owned(), |subject| format!("subject {subject}")),
+        By::Source => format!("source {}", what.source),
+        By::Name => format!("name {}", what.name),
+        By::None => "all".to_owned(),
+    }
+}
+
+/// When one more may go; none when it may now. What is going counts as if it reached the destination now.
+fn full_until(at_most: &AtMost, target: &Standing<'_>, now: Timestamp) -> Option<Timestamp> {
+    let count = usize::try_from(at_most.count).unwrap_or(usize::MAX);
+    let recent: Vec<Timestamp> =
+        target.reached.iter().copied().filter(|&reached| later(reached, at_most.per) > now).collect();
+    let going = usize::try_from(target.going).unwrap_or(usize::MAX);
+    let taken = recent.len().saturating_add(going);
+    if taken < count {
+        return None;
+    }
+    // So many must have left the window before there is room.
+    let last_to_leave = recent.get(taken - count).copied().unwrap_or(now);
+    Some(later(last_to_leave, at_most.per))
 }

@@ -63,7 +63,7 @@ impl Means {
     /// Makes one attempt.
     pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Ended {
         let Some((route, target)) = self.target(claim) else {
-            let reason = format!("route {} or its target is not in the configuration any more", claim.route);
+            let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return Ended::before_any_step(Outcome::Reject, reason);
         };
         let Some(plugin) = self.catalog.get(&target.plugin) else {
@@ -83,7 +83,7 @@ impl Means {
         let no_grant = Grant::default();
         let permission = Permission {
             plugin: &target.plugin,
-            workspace: &claim.notification.workspace,
+            workspace: &claim.queue.workspace,
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
         };
@@ -99,9 +99,9 @@ impl Means {
     }
 
     fn target(&self, claim: &Claim) -> Option<(&Route, &Target)> {
-        let workspace = self.config.workspaces.get(&claim.notification.workspace)?;
-        let route = workspace.routes.iter().find(|route| route.name == claim.route)?;
-        let target = route.deliver.iter().find(|target| target.id == claim.target)?;
+        let workspace = self.config.workspaces.get(&claim.queue.workspace)?;
+        let route = workspace.routes.iter().find(|route| route.name == claim.queue.route)?;
+        let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
         Some((route, target))
     }
 }
@@ -228,22 +228,18 @@ fn kept(reason: &str) -> String {
 }
 
 fn delivery(claim: &Claim, route: &Route, settings: String, began: Timestamp, with_data: bool) -> Delivery {
-    let cause = match claim.last_outcome {
-        None => "first",
-        Some(Outcome::Unknown) => "repeat",
-        Some(_) => "retry",
-    };
+    let cause = claim.cause.as_str();
     Delivery {
         id: claim.id.to_string(),
         attempt: claim.attempt.get(),
         due_at: claim.due_at.to_string(),
         now: began.to_string(),
-        workspace: claim.notification.workspace.to_string(),
-        route: claim.route.to_string(),
+        workspace: claim.queue.workspace.to_string(),
+        route: claim.queue.route.to_string(),
         on_behalf_of: route.owner.clone(),
         cause: cause.to_owned(),
         settings,
-        notifications: vec![wasm::convert::notification(&claim.notification, with_data)],
+        notifications: vec![wasm::convert::notification(&claim.notifications[0], with_data)],
         omitted: 0,
         inbox_url: None,
         memory: None,

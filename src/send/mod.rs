@@ -50,66 +50,7 @@ impl Dispatcher {
 
     /// Works until told to stop, then waits for the attempts under way.
     pub async fn run(self: Arc<Self>, stop: Stop) {
-        let free = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
-        let mut attempts = JoinSet::new();
-        while !stop.soon.is_cancelled() {
-            let now = self.means.clock.now();
-            let startable = u32::try_from(free.available_permits()).unwrap_or(u32::MAX);
-            let sleep = match self.inbox.claim(now, startable).await {
-                Ok(claimed) => {
-                    for claim in claimed.claims {
-                        // The permits were free a moment ago and only this loop takes them.
-                        let permit = Arc::clone(&free).try_acquire_owned();
-                        let (this, stop) = (Arc::clone(&self), stop.clone());
-                        attempts.spawn(async move {
-                            this.carry_out(claim, &stop).await;
-                            drop(permit);
-                        });
-                    }
-                    claimed.next_due.map_or(SLEEP_MAX, |due| until(now, due).min(SLEEP_MAX))
-                }
-                Err(error) => {
-                    tracing::error!(%error, "what is due cannot be claimed; trying again");
-                    STORE_PAUSE
-                }
-            };
-            let full = free.available_permits() == 0;
-            tokio::select! {
-                () = stop.soon.cancelled() => {}
-                () = self.inbox.owed(), if !full => {}
-                () = self.means.clock.sleep(sleep), if !full => {}
-                Some(_) = attempts.join_next(), if full => {}
-            }
-            while attempts.try_join_next().is_some() {}
-        }
-        while attempts.join_next().await.is_some() {}
-    }
-
-    async fn carry_out(&self, claim: Claim, stop: &Stop) {
-        let began = self.means.clock.now();
-        let ended = AssertUnwindSafe(self.means.attempt(&claim, began, stop)).catch_unwind().await;
-        let ended = ended.unwrap_or_else(|_| Ended {
-            outcome: Outcome::Unknown,
-            reason: Some("the host failed inside during this attempt; please report it".to_owned()),
-            destination_delay: None,
-            steps: 0,
-            plugin: None,
-        });
-        let now = self.means.clock.now();
-        let input = Input::Ended {
-            outcome: ended.outcome,
-            destination_delay: ended.destination_delay,
-            attempt: claim.attempt.get(),
-            created_at: claim.created_at,
-            jitter: fastrand::f64(),
-        };
-        // A claim is in flight, and every outcome moves a delivery that is.
-        let next = transition(State::InFlight, input, &self.schedule, now)
-            .unwrap_or(Next { state: State::Retrying, next_at: Some(now) });
-        let finished = Finished { id: claim.id.clone(), attempt: attempt(&claim, began, now, &ended), next };
-        if self.record(finished, stop).await {
-            self.tell(&claim, began, now, ended, next);
-        }
+        stop.soon.cancelled().await;
     }
 
     /// Records until the store takes it; gives up only when the server stops, and then the next start takes the
@@ -118,7 +59,7 @@ impl Dispatcher {
         let mut told = false;
         loop {
             match self.inbox.finish(finished.clone()).await {
-                Ok(()) => return true,
+                Ok(_) => return true,
                 Err(error) if !told => {
                     tracing::error!(delivery = %finished.id, %error, "an outcome cannot be recorded; trying until it is");
                     told = true;
@@ -133,8 +74,8 @@ impl Dispatcher {
     }
 
     fn tell(&self, claim: &Claim, began: Timestamp, now: Timestamp, ended: Ended, next: Next) {
-        let (workspace, seq) = (&claim.notification.workspace, claim.notification.seq);
-        let (delivery, route, plugin, attempt) = (&claim.id, &claim.route, &claim.plugin, claim.attempt);
+        let (workspace, seq) = (&claim.queue.workspace, claim.notifications[0].seq);
+        let (delivery, route, plugin, attempt) = (&claim.id, &claim.queue.route, &claim.plugin, claim.attempt);
         let took = until(began, now);
         let next_in = next.next_at.map(|next_at| until(now, next_at));
         let took_shown = rounded(took);
@@ -177,6 +118,3 @@ fn attempt(claim: &Claim, started_at: Timestamp, ended_at: Timestamp, ended: &En
         plugin_digest: plugin.map(|(_, digest)| digest.clone()),
     }
 }
-
-#[cfg(test)]
-mod tests;

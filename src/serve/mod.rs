@@ -51,7 +51,7 @@ async fn counted(State(Sources { metrics, .. }): State<Sources>) -> Response {
 
 async fn ready(State(Sources { inbox, .. }): State<Sources>) -> (StatusCode, String) {
     // Claiming nothing waits for the writer and changes nothing.
-    match inbox.claim(Timestamp::UNIX_EPOCH, 0).await {
+    match inbox.claim(Timestamp::UNIX_EPOCH, Vec::new()).await {
         Ok(_) => (StatusCode::OK, "ready\n".to_owned()),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {error}\n")),
     }

@@ -134,7 +134,7 @@ fn target(raw: &Placed<RawTarget>, context: &Context<'_>, report: &mut Report) -
         return None;
     }
     let id = raw.id.as_ref().map_or_else(|| identity(&plugin, &value), |id| id.to_string());
-    Some(Target { id, plugin, settings: value, places })
+    Some(Target { places, ..Target::plain(id, plugin, value) })
 }
 
 /// The identity of a target without an `id`: 12 hexadecimal digits of the SHA-256 over its plugin and its settings,

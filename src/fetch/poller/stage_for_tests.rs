@@ -13,8 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
 use crate::fetch::outbox::ReadError;
+use crate::inbox::book::{Admission, Book};
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Accepted, Claimed, DeliveryView, Finished, InboxError, Intake, Page, Reading};
+use crate::inbox::{
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
+    News, Page, Paused, Reading, Want, Which,
+};
 use crate::notification::{Level, Notification};
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
@@ -110,16 +114,69 @@ impl Inbox for Store {
         self.sqlite.readings(workspace)
     }
 
-    fn claim(&self, now: Timestamp, most: u32) -> BoxFuture<'_, Result<Claimed, InboxError>> {
-        self.sqlite.claim(now, most)
+    fn key(&self) -> [u8; 32] {
+        self.sqlite.key()
     }
 
-    fn owed(&self) -> BoxFuture<'_, ()> {
-        self.sqlite.owed()
+    fn adopt(
+        &self,
+        book: Arc<Book>,
+        admission: Option<Arc<dyn Admission>>,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Adopted, InboxError>> {
+        self.sqlite.adopt(book, admission, now)
     }
 
-    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<(), InboxError>> {
+    fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
+        self.sqlite.claim(now, wants)
+    }
+
+    fn news(&self) -> BoxFuture<'_, News> {
+        self.sqlite.news()
+    }
+
+    fn keep(&self, kept: Kept) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.sqlite.keep(kept)
+    }
+
+    fn pause(&self, paused: Paused) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.sqlite.pause(paused)
+    }
+
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>> {
         self.sqlite.finish(finished)
+    }
+
+    fn retry<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
+        self.sqlite.retry(workspace, which, now)
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        why: String,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
+        self.sqlite.cancel(workspace, which, why)
+    }
+
+    fn mark<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seqs: Vec<u64>,
+        deed: Deed,
+        mark: Mark,
+    ) -> BoxFuture<'a, Result<Marked, InboxError>> {
+        self.sqlite.mark(workspace, seqs, deed, mark)
+    }
+
+    fn marks<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Vec<Marks>, InboxError>> {
+        self.sqlite.marks(workspace, seqs)
     }
 
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
@@ -134,19 +191,14 @@ impl Inbox for Store {
         self.sqlite.notification(workspace, seq)
     }
 
-    fn deliveries(&self, page: Page, seq: Option<u64>) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
-        self.sqlite.deliveries(page, seq)
+    fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
+        self.sqlite.deliveries(page, which)
     }
 }
 
 pub(super) fn config() -> Config {
     let matcher = Matcher { level: Some(Level::Attention), ..Matcher::default() };
-    let target = Target {
-        id: "target".to_owned(),
-        plugin: "slack".parse().unwrap(),
-        settings: serde_json::json!({}),
-        places: BTreeMap::new(),
-    };
+    let target = Target::plain("target".to_owned(), "slack".parse().unwrap(), serde_json::json!({}));
     let route = Route {
         name: "loud".parse().unwrap(),
         owner: "admin@example.com".to_owned(),
@@ -280,7 +332,7 @@ impl Stage {
 
     pub(super) async fn owed(&self) -> usize {
         let page = Page { workspace: "acme".parse().unwrap(), before: None, limit: 1_000 };
-        self.store.deliveries(page, None).await.unwrap().len()
+        self.store.deliveries(page, Which::default()).await.unwrap().len()
     }
 
     pub(super) async fn stop(self) -> tempfile::TempDir {

@@ -103,35 +103,6 @@ pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<
     rows.collect::<Result<_, _>>().map_err(unavailable)
 }
 
-pub(super) fn due(connection: &Connection, now: i64, most: u32) -> Result<Vec<Due>, InboxError> {
-    let sql = format!(
-        "SELECT {NOTIFICATION}, d.id, d.state, d.route, d.target, d.plugin, d.attempts, d.created_at, d.due_at,
-                d.last_outcome
-         FROM delivery d JOIN notification n ON n.id = d.notification
-              JOIN source s ON s.id = n.source JOIN workspace w ON w.id = s.workspace
-         WHERE d.next_at <= ?1 ORDER BY d.next_at LIMIT ?2"
-    );
-    let mut statement = prepare(connection, &sql)?;
-    let rows = statement.query_map(params![now, most.min(LISTED_MAX)], due_row).map_err(unavailable)?;
-    rows.collect::<Result<_, _>>().map_err(unavailable)
-}
-
-fn due_row(row: &Row<'_>) -> rusqlite::Result<Due> {
-    let at = |offset: usize| NOTIFICATION_COLUMNS + offset;
-    Ok(Due {
-        id: row.get(at(0))?,
-        state: state(row, at(1))?,
-        route: name(row, at(2))?,
-        target: row.get(at(3))?,
-        plugin: name(row, at(4))?,
-        attempts: row.get(at(5))?,
-        created_at: moment(row.get(at(6))?),
-        due_at: moment(row.get(at(7))?),
-        last_outcome: row.get::<_, Option<String>>(at(8))?.and_then(|text| Outcome::parse(&text)),
-        notification: notification_row(row)?,
-    })
-}
-
 pub(super) fn notifications(connection: &Connection, page: &Page) -> Result<Vec<Notification>, InboxError> {
     let Some((first, end)) = rows_of(connection, page)? else {
         return Ok(Vec::new());
@@ -164,64 +135,6 @@ fn rows_of(connection: &Connection, page: &Page) -> Result<Option<(i64, i64)>, I
     let seq_end = 1_i64 << SEQ_BITS;
     let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(seq_end).min(seq_end);
     Ok(found.map(|workspace| (row_id(workspace, 0), row_id(workspace, before))))
-}
-
-pub(super) fn deliveries(
-    connection: &Connection,
-    store: &Store,
-    page: &Page,
-    seq: Option<u64>,
-) -> Result<Vec<DeliveryView>, InboxError> {
-    let shown = seq.map_or_else(|| page.clone(), |seq| Page { before: seq.checked_add(1), ..page.clone() });
-    let Some((mut first, end)) = rows_of(connection, &shown)? else {
-        return Ok(Vec::new());
-    };
-    if seq.is_some() {
-        first = end - 1;
-    }
-    let sql = "SELECT id, notification, route, target, plugin, state, due_at, next_at FROM delivery
-               WHERE notification >= ?1 AND notification < ?2 ORDER BY notification DESC, id DESC LIMIT ?3";
-    let mut statement = prepare(connection, sql)?;
-    let row = |row: &Row<'_>| {
-        Ok(DeliveryView {
-            id: DeliveryId { store: Arc::clone(&store.tag), number: row.get(0)? },
-            workspace: page.workspace.clone(),
-            route: name(row, 2)?,
-            target: row.get(3)?,
-            plugin: name(row, 4)?,
-            state: state(row, 5)?,
-            due_at: moment(row.get(6)?),
-            next_at: row.get::<_, Option<i64>>(7)?.map(moment),
-            attempts: Vec::new(),
-            seqs: vec![seq_of(row.get(1)?)],
-        })
-    };
-    let rows = statement.query_map(params![first, end, page.limit.min(LISTED_MAX)], row).map_err(unavailable)?;
-    let mut views: Vec<DeliveryView> = rows.collect::<Result<_, _>>().map_err(unavailable)?;
-    for view in &mut views {
-        view.attempts = attempts(connection, view.id.number)?;
-    }
-    Ok(views)
-}
-
-fn attempts(connection: &Connection, delivery: i64) -> Result<Vec<Attempt>, InboxError> {
-    let sql = "SELECT number, started_at, ended_at, outcome, reason, steps, plugin_version, plugin_digest
-               FROM attempt WHERE delivery = ?1 ORDER BY number";
-    let mut statement = prepare(connection, sql)?;
-    let row = |row: &Row<'_>| {
-        Ok(Attempt {
-            number: NonZeroU32::new(row.get(0)?).ok_or_else(|| wrong(0))?,
-            started_at: moment(row.get(1)?),
-            ended_at: moment(row.get(2)?),
-            outcome: Outcome::parse(&row.get::<_, String>(3)?).ok_or_else(|| wrong(3))?,
-            reason: row.get(4)?,
-            steps: row.get(5)?,
-            plugin_version: row.get(6)?,
-            plugin_digest: row.get(7)?,
-        })
-    };
-    let rows = statement.query_map([delivery], row).map_err(unavailable)?;
-    rows.collect::<Result<_, _>>().map_err(unavailable)
 }
 
 fn notification_row(row: &Row<'_>) -> rusqlite::Result<Notification> {

@@ -41,7 +41,8 @@ pub(super) fn begin_epoch(connection: &mut Connection, now: Timestamp) -> Result
 }
 
 pub(super) fn current_epoch(connection: &Connection) -> Result<Store, InboxError> {
-    let row = |row: &rusqlite::Row<'_>| Ok(Store { tag: row.get::<_, String>(0)?.into(), epoch: row.get(1)? });
+    let row =
+        |row: &rusqlite::Row<'_>| Ok(Store { tag: row.get::<_, String>(0)?.into(), epoch: row.get(1)?, key: [0; 32] });
     connection.query_row("SELECT tag, epoch FROM store", [], row).map_err(unavailable)
 }
 
@@ -183,76 +184,10 @@ fn insert_deliveries(connection: &Connection, notification: i64, now: i64, entry
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)";
     let mut insert = prepare(connection, sql)?;
     for owed in &entry.owed {
-        let due_at = owed.due_at.as_millisecond();
+        let due_at = now;
         let (route, plugin) = (owed.route.as_str(), owed.plugin.as_str());
         let values = params![notification, route, owed.target, plugin, State::Pending.as_str(), now, due_at];
         insert.execute(values).map_err(unavailable)?;
     }
-    Ok(())
-}
-
-pub(super) fn claim(connection: &Connection, store: &Store, now: Timestamp, most: u32) -> Result<Claimed, InboxError> {
-    let mut claims = Vec::new();
-    for due in read::due(connection, now.as_millisecond(), most)? {
-        // A delivery with a due time is in a state that waits, and every such state can be claimed.
-        let next = transition(due.state, Input::Claimed, &Schedule::default(), now)
-            .map_err(|error| InboxError::Unavailable(error.to_string()))?;
-        let sql = "UPDATE delivery SET state = ?2, next_at = NULL, attempts = ?3, epoch = ?4, claimed_at = ?5
-                   WHERE id = ?1";
-        let values = params![due.id, next.state.as_str(), due.attempts + 1, store.epoch, now.as_millisecond()];
-        prepare(connection, sql)?.execute(values).map_err(unavailable)?;
-        claims.push(Claim {
-            id: DeliveryId { store: Arc::clone(&store.tag), number: due.id },
-            route: due.route,
-            target: due.target,
-            plugin: due.plugin,
-            attempt: NonZeroU32::MIN.saturating_add(due.attempts),
-            created_at: due.created_at,
-            due_at: due.due_at,
-            last_outcome: due.last_outcome,
-            notification: due.notification,
-        });
-    }
-    let sql = "SELECT min(next_at) FROM delivery WHERE next_at IS NOT NULL";
-    let next: Option<i64> = prepare(connection, sql)?.query_row([], |row| row.get(0)).map_err(unavailable)?;
-    Ok(Claimed { claims, next_due: next.map(moment) })
-}
-
-pub(super) fn finish(connection: &Connection, store: &Store, finished: &Finished) -> Result<(), InboxError> {
-    let attempt = &finished.attempt;
-    let given_back = attempt.outcome == Outcome::Interrupted;
-    let sql = "UPDATE delivery SET state = ?3, next_at = ?4, attempts = attempts - ?5,
-                      last_outcome = CASE ?5 WHEN 1 THEN last_outcome ELSE ?6 END, epoch = NULL, claimed_at = NULL
-               WHERE id = ?1 AND epoch = ?2";
-    let values = params![
-        finished.id.number,
-        store.epoch,
-        finished.next.state.as_str(),
-        finished.next.next_at.map(Timestamp::as_millisecond),
-        i64::from(given_back),
-        attempt.outcome.as_str(),
-    ];
-    let rows = prepare(connection, sql)?.execute(values).map_err(unavailable)?;
-    if rows != 1 {
-        return Err(InboxError::Unavailable(format!("delivery {} is not in flight any more", finished.id)));
-    }
-    if given_back {
-        return Ok(());
-    }
-    let sql = "INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, reason, steps, plugin_version,
-                                    plugin_digest)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let values = params![
-        finished.id.number,
-        attempt.number.get(),
-        attempt.started_at.as_millisecond(),
-        attempt.ended_at.as_millisecond(),
-        attempt.outcome.as_str(),
-        attempt.reason,
-        attempt.steps,
-        attempt.plugin_version,
-        attempt.plugin_digest,
-    ];
-    prepare(connection, sql)?.execute(values).map_err(unavailable)?;
     Ok(())
 }
