@@ -22,7 +22,9 @@ const BATCH: usize = 100;
 
 pub async fn run() {
     let world = World::new(1).await;
-    println!("\nlife of a delivery in the store, {EVENTS} events in batches of {BATCH}, synchronous=FULL ({ROUNDS} rounds)");
+    println!(
+        "\nlife of a delivery in the store, {EVENTS} events in batches of {BATCH}, synchronous=FULL ({ROUNDS} rounds)"
+    );
     let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let theirs = raw(&world.path(&format!("raw-{round}.db")));
@@ -32,12 +34,7 @@ pub async fn run() {
         ours.push(own);
         bare.push(theirs);
     }
-    println!(
-        "  {:>7.0} events/s, bare SQLite {:>7.0} events/s: {:.0} %",
-        median(ours),
-        median(bare),
-        median(ratios)
-    );
+    println!("  {:>7.0} events/s, bare SQLite {:>7.0} events/s: {:.0} %", median(ours), median(bare), median(ratios));
 }
 
 /// Lets everything in.
@@ -138,10 +135,14 @@ fn raw(path: &Path) -> f64 {
     let body = notification(1).event;
     let body = format!("{}{}{}", body.title, body.body.unwrap_or_default(), body.data);
     let began = Instant::now();
-    for first in (0..EVENTS).step_by(BATCH) {
-        batch(&mut connection, "INSERT INTO event (source, event_id, body) VALUES (1, ?1, ?2)", first, |statement, number| {
-            statement.execute(params![format!("evt_{number}"), body]).map(drop)
-        }, Some("INSERT INTO delivery (event, state, next_at) VALUES (?1, 0, ?1)"));
+    for first in (0..i64::try_from(EVENTS).expect("a number")).step_by(BATCH) {
+        batch(
+            &mut connection,
+            "INSERT INTO event (source, event_id, body) VALUES (1, ?1, ?2)",
+            first,
+            |statement, number| statement.execute(params![format!("evt_{number}"), body]).map(drop),
+            Some("INSERT INTO delivery (event, state, next_at) VALUES (?1, 0, ?1)"),
+        );
         let claim = "UPDATE delivery SET state = 1 WHERE id = ?1";
         batch(&mut connection, claim, first, |statement, number| statement.execute([number + 1]).map(drop), None);
         let done = "UPDATE delivery SET state = 2 WHERE id = ?1";
@@ -154,15 +155,15 @@ fn raw(path: &Path) -> f64 {
 fn batch(
     connection: &mut Connection,
     sql: &str,
-    first: usize,
-    run: impl Fn(&mut rusqlite::CachedStatement<'_>, usize) -> rusqlite::Result<()>,
+    first: i64,
+    run: impl Fn(&mut rusqlite::CachedStatement<'_>, i64) -> rusqlite::Result<()>,
     then: Option<&str>,
 ) {
     let transaction = connection.transaction().expect("a transaction");
     {
         let mut statement = transaction.prepare_cached(sql).expect("a statement");
         let mut second = then.map(|sql| transaction.prepare_cached(sql).expect("a statement"));
-        for number in first..first + BATCH {
+        for number in first..first + BATCH as i64 {
             run(&mut statement, number).expect("a row");
             if let Some(second) = &mut second {
                 second.execute([number + 1]).expect("a row");

@@ -20,7 +20,9 @@ const TARGETS: usize = 5;
 const CLAIMED_AT_ONCE: u32 = 64;
 
 pub async fn run() {
-    println!("\na store that has grown: claims of {CLAIMED_AT_ONCE} from one of {QUEUES} queues, and the start of a server");
+    println!(
+        "\na store that has grown: claims of {CLAIMED_AT_ONCE} from one of {QUEUES} queues, and the start of a server"
+    );
     let world = World::new(1).await;
     std::fs::write(world.path("workspaces/acme.yaml"), workspace()).expect("a file");
     for (notifications, waiting) in [(1_000, 1_000), (1_000_000, 100_000)] {
@@ -104,7 +106,8 @@ fn start(world: &World, path: &Path) -> (Duration, f64) {
     let file = world.path("switchbell.yaml");
     let text = std::fs::read_to_string(&file).expect("a file");
     let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
-    let text = text.replace("listen: 127.0.0.1:0", &format!("store: \"sqlite:{}\"\nlisten: 127.0.0.1:{port}", path.display()));
+    let text =
+        text.replace("listen: 127.0.0.1:0", &format!("store: \"sqlite:{}\"\nlisten: 127.0.0.1:{port}", path.display()));
     let own = world.path("started.yaml");
     std::fs::write(&own, text).expect("a file");
     let began = Instant::now();
