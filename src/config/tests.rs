@@ -130,9 +130,15 @@ fn summary(config: &Config) -> String {
         }
         for route in &workspace.routes {
             writeln!(out, "  route {} of {} when {:?}", route.name, route.owner, route.when).unwrap();
-            for Target { id, plugin, settings, places, .. } in &route.deliver {
+            for Target { id, plugin, settings, places, timing, retry, on_unknown, is_strict } in &route.deliver {
                 let places: Vec<_> = places.iter().map(|(at, p)| format!("{at:?} {}:{}", p.line, p.column)).collect();
                 writeln!(out, "    {plugin} {id} {settings} at {}", places.join(", ")).unwrap();
+                if !timing.is_plain() {
+                    writeln!(out, "      {timing:?}").unwrap();
+                }
+                if (*retry, *on_unknown, *is_strict) != Default::default() {
+                    writeln!(out, "      {retry:?} on unknown {on_unknown:?} strict {is_strict}").unwrap();
+                }
             }
         }
     }
