@@ -274,7 +274,7 @@ fn a_workspace_full_of_patterns_is_still_judged() {
 #[test]
 fn a_mangled_file_is_judged_without_a_panic() {
     let mut random = fastrand::Rng::with_seed(11);
-    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in"] {
+    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in", "good-timing"] {
         let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/{name}.txt")).unwrap());
         for _ in 0..200 {
             let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };

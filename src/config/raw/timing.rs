@@ -39,9 +39,9 @@ section! {
 section! {
     /// Quiet hours.
     struct RawHold {
-        /// The time of day at which they begin.
+        /// The time of day at which quiet hours begin.
         "from" => from: TimeOfDay, Required;
-        /// The time of day at which they end.
+        /// The time of day at which quiet hours end.
         "to" => to: TimeOfDay, Required;
         /// The time zone of these times.
         "zone" => zone: ZoneName, Required;
@@ -85,9 +85,9 @@ section! {
 section! {
     /// How much a target gets.
     struct RawAtMost {
-        /// How many attempts may reach the destination …
+        /// How many attempts may reach the destination in the time `per`.
         "count" => count: Whole<1, AT_MOST_COUNT_MAX>, Required;
-        /// … in any time of this length.
+        /// The time in which attempts are counted, whenever it begins.
         "per" => per: Span, Required;
         /// What is not limited.
         "except" => except: Except, Default("urgent");

@@ -4,7 +4,7 @@ use jiff::civil;
 
 use super::super::node::{Kind, Node};
 use super::super::raw::{RawAfter, RawUnless};
-use super::super::read::{FromText, Placed, Read, Whole, placed, refuse};
+use super::super::read::{FromText, Placed, Read, Whole, placed};
 use super::super::scalar::Typed;
 use super::super::source::Report;
 use super::super::suggest;
