@@ -2,7 +2,8 @@
 //!
 //! [`plan`] is asked whenever something about a delivery that was not yet claimed may change: when its notification
 //! matches, when its `after` has passed, when its digest closes. It looks at the target's timing and state and answers with
-//! the next step; the store carries that out in the same transaction.
+//! the next step; the store carries that out in the same transaction. Whatever waits is asked again at a later moment, so
+//! nothing waits for ever.
 
 use jiff::Timestamp;
 
@@ -57,11 +58,11 @@ pub struct Subject<'a> {
     pub received_at: Timestamp,
     /// The effective level; of a digest, the highest.
     pub level: Level,
-    /// The connector.
+    /// The connector; of a digest, that of its first.
     pub source: &'a str,
-    /// The dotted name.
+    /// The dotted name; of a digest, that of its first.
     pub name: &'a str,
-    /// What it is about.
+    /// What it is about; of a digest, what its first is about.
     pub subject: Option<&'a str>,
     /// Who acknowledged it.
     pub acknowledged: Acknowledged,
@@ -70,10 +71,13 @@ pub struct Subject<'a> {
 /// What the plan may know of the target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing<'a> {
-    /// When attempts reached the destination, oldest first; those longer ago than `at_most.per` do not matter.
+    /// When attempts reached the destination, oldest first, urgent ones too; those longer ago than `at_most.per` do not
+    /// matter.
     pub reached: &'a [Timestamp],
     /// Deliveries that were let go and have neither reached the destination nor ended.
     pub going: u32,
+    /// When the open surplus closes, where there is one; not of the one that closes just now.
+    pub surplus_until: Option<Timestamp>,
 }
 
 /// What happens next.
@@ -111,55 +115,52 @@ pub enum Why {
     Surplus,
 }
 
-/// Decides what happens next to something that was not yet claimed.
+/// Decides what happens next to something that was not yet claimed, by the stages of a target's timing in their order:
 ///
-/// Quiet hours are looked at once more when a digest closes: one that was opened before them does not go off in the
-/// middle. An urgent notification makes a digest urgent.
+/// 1. `unless`, whenever it is asked. At the claim, which asks nothing else, it is [`Unless::is_met`].
+/// 2. `after` counts from when the notification was received. It is looked at once more when it has passed, since a
+///    reload may have made it longer.
+/// 3. `hold`, whenever it is asked: a digest that was opened before quiet hours does not go off in the middle, it is held
+///    in its turn. What is held comes as one digest at the end of the quiet hours, or as one for each group of `collect`,
+///    which then is not waited for again.
+/// 4. `collect`, unless a digest closes.
+/// 5. `at_most`, last, so that it counts what really goes. The surplus is one digest, whatever `collect` says: a digest
+///    for each subject would be a queue of its own. What comes when it should have closed joins it and does not overtake.
+///
+/// What is excepted from a stage passes it and meets the next. An urgent notification makes its digest urgent.
 pub fn plan(timing: &Timing, stage: Stage, what: &Subject<'_>, target: &Standing<'_>, now: Timestamp) -> Step {
-    if timing.unless.is_some_and(|unless| is_met(unless, what.acknowledged)) {
+    if timing.unless.is_some_and(|unless| unless.is_met(what.acknowledged)) {
         return Step::Suppress;
     }
-    if stage == Stage::Matched
-        && let Some(after) = &timing.after
-        && !is_exempt(after.except, what.level)
-    {
-        let until = later(what.received_at, after.wait);
-        if until > now {
-            return Step::Wait { until };
-        }
+    let is_bound = |except| !(except == Except::Urgent && what.level == Level::Urgent);
+    let after = timing.after.as_ref().filter(|after| is_bound(after.except) && stage != Stage::Closed);
+    if let Some(until) = after.map(|after| later(what.received_at, after.wait)).filter(|&until| until > now) {
+        return Step::Wait { until };
     }
-    let quiet_until =
-        timing.hold.as_ref().filter(|hold| !is_exempt(hold.except, what.level)).and_then(|hold| hold.ends_at(now));
-    let collect = timing.collect.as_ref().filter(|collect| !is_exempt(collect.except, what.level));
-    if let Some(end) = quiet_until {
-        let (key, until) = match collect {
-            Some(collect) if stage == Stage::Closed => (format!("hold/{}", key(collect.by, what)), end),
-            Some(collect) => (format!("hold/{}", key(collect.by, what)), end.max(later(now, collect.wait))),
-            None => ("hold".to_owned(), end),
-        };
+    let collect = timing.collect.as_ref().filter(|collect| is_bound(collect.except));
+    let hold = timing.hold.as_ref().filter(|hold| is_bound(hold.except));
+    if let Some(until) = hold.and_then(|hold| hold.ends_at(now)) {
+        let key = collect.map_or_else(|| "hold".to_owned(), |collect| format!("hold/{}", key(collect.by, what)));
         return Step::Gather { key, why: Why::Hold, until };
     }
-    if stage != Stage::Closed
-        && let Some(collect) = collect
-    {
+    if let Some(collect) = collect.filter(|_| stage != Stage::Closed) {
         return Step::Gather { key: key(collect.by, what), why: Why::Collect, until: later(now, collect.wait) };
     }
-    let at_most = timing.at_most.as_ref().filter(|at_most| !is_exempt(at_most.except, what.level));
+    let at_most = timing.at_most.as_ref().filter(|at_most| is_bound(at_most.except));
     match at_most.and_then(|at_most| full_until(at_most, target, now)) {
         Some(until) => Step::Gather { key: "surplus".to_owned(), why: Why::Surplus, until },
         None => Step::Go,
     }
 }
 
-fn is_met(unless: Unless, acknowledged: Acknowledged) -> bool {
-    match unless {
-        Unless::AcknowledgedByPerson => acknowledged == Acknowledged::ByPerson,
-        Unless::AcknowledgedByAnyone => acknowledged != Acknowledged::No,
+impl Unless {
+    /// Whether an acknowledgement by this one makes the delivery needless.
+    pub fn is_met(self, acknowledged: Acknowledged) -> bool {
+        match self {
+            Self::AcknowledgedByPerson => acknowledged == Acknowledged::ByPerson,
+            Self::AcknowledgedByAnyone => acknowledged != Acknowledged::No,
+        }
     }
-}
-
-fn is_exempt(except: Except, level: Level) -> bool {
-    except == Except::Urgent && level == Level::Urgent
 }
 
 /// What goes into one digest; what has no subject goes into one of its own.
@@ -173,10 +174,16 @@ fn key(by: By, what: &Subject<'_>) -> String {
 }
 
 /// When one more may go; none when it may now. What is going counts as if it reached the destination now.
+///
+/// What reached it later than now, by a clock that was set back since, counts too, but not for ever: a clock that had been
+/// years ahead would silence the target for years.
 fn full_until(at_most: &AtMost, target: &Standing<'_>, now: Timestamp) -> Option<Timestamp> {
+    if target.surplus_until.is_some_and(|until| until <= now) {
+        return target.surplus_until;
+    }
     let count = usize::try_from(at_most.count).unwrap_or(usize::MAX);
-    let recent: Vec<Timestamp> =
-        target.reached.iter().copied().filter(|&reached| later(reached, at_most.per) > now).collect();
+    let counts = |reached: Timestamp| later(reached, at_most.per) > now && reached <= later(now, at_most.per);
+    let recent: Vec<Timestamp> = target.reached.iter().copied().filter(|&reached| counts(reached)).collect();
     let going = usize::try_from(target.going).unwrap_or(usize::MAX);
     let taken = recent.len().saturating_add(going);
     if taken < count {
@@ -186,3 +193,6 @@ fn full_until(at_most: &AtMost, target: &Standing<'_>, now: Timestamp) -> Option
     let last_to_leave = recent.get(taken - count).copied().unwrap_or(now);
     Some(later(last_to_leave, at_most.per))
 }
+
+#[cfg(test)]
+mod tests;
