@@ -5,6 +5,7 @@
 
 mod attempt;
 pub mod effect;
+pub mod queue;
 mod settings;
 
 use std::panic::AssertUnwindSafe;
