@@ -69,12 +69,15 @@ fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
         }),
         ("other", kind) => Action::Other(Extension { kind: kind.into(), payload: "{}".into() }),
         ("wait", how) => {
-            let (seconds, resume) = how.split_once(' ').map_or((how, None), |(seconds, resume)| (seconds, Some(resume)));
+            let (seconds, resume) =
+                how.split_once(' ').map_or((how, None), |(seconds, resume)| (seconds, Some(resume)));
             Action::Wait(Pause { seconds: seconds.parse().unwrap_or(1), resume: resume.map(Into::into) })
         }
         ("trap", _) => std::process::abort(),
         ("report", _) => failed(FailureKind::Reject, &past.last().map_or_else(String::new, told)),
-        ("carry-on", part) => Action::Failed(Failure { resume: Some(part.into()), ..failure(FailureKind::Retry, part) }),
+        ("carry-on", part) => {
+            Action::Failed(Failure { resume: Some(part.into()), ..failure(FailureKind::Retry, part) })
+        }
         ("retry", reason) => failed(FailureKind::Retry, reason),
         ("reject", reason) => failed(FailureKind::Reject, reason),
         ("reconnect", reason) => failed(FailureKind::Reconnect, reason),
