@@ -292,3 +292,6 @@ fn attempt(claim: &Claim, started_at: Timestamp, ended_at: Timestamp, ended: &En
         plugin_digest: plugin.map(|(_, digest)| digest.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests;

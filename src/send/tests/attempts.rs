@@ -107,12 +107,13 @@ async fn what_a_plugin_keeps_is_set_left_or_forgotten() {
 
 #[tokio::test]
 async fn a_message_of_five_parts_goes_on_at_the_fourth() {
-    let script = "post AT/200/1|post AT/200/2|post AT/200/3|post AT/503/4|carry-on 1 ; post AT/200/4|post AT/200/5|done all";
+    let script =
+        "post AT/200/1|post AT/200/2|post AT/200/3|post AT/503/4|carry-on 1 ; post AT/200/4|post AT/200/5|done all";
     let stand = Stand::new(script).await;
     let first = stand.ended(&claim()).await;
     assert_eq!((first.outcome, &first.resume), (Outcome::Retry, &Change::Set("1".to_owned())));
     let second = Claim { resume: memory::changed(None, first.resume), attempt: NonZeroU32::new(2).unwrap(), ..claim() };
-    assert_eq!(stand.ended(&second).await.reason.as_deref(), Some("all"));
+    assert_eq!(stand.ended(&second).await.reason.as_deref(), Some("done all"));
     assert_eq!(stand.sink.asked(), ["/200/1", "/200/2", "/200/3", "/503/4", "/200/4", "/200/5"]);
 }
 

@@ -25,6 +25,7 @@ struct State {
     due: Vec<Claim>,
     /// Writes to be refused from now on.
     refused: u32,
+    fails_inside: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +58,11 @@ impl Memory {
     /// Refuses so many writes and claims.
     pub(super) fn refuse(&self, writes: u32) {
         self.change(|state| state.refused = writes);
+    }
+
+    /// Panics when an attempt wants its past kept.
+    pub(super) fn fail_inside(&self) {
+        self.change(|state| state.fails_inside = true);
     }
 
     /// As if it was claimed while it was written.
@@ -180,6 +186,8 @@ impl Inbox for Memory {
     fn keep(&self, kept: Kept) -> BoxFuture<'_, Result<(), InboxError>> {
         async move {
             self.refuses()?;
+            let fails = self.state().fails_inside;
+            assert!(!fails, "this panic is part of a test");
             self.change(|state| state.written.push(Written::Kept(kept)));
             Ok(())
         }

@@ -4,6 +4,8 @@ mod attempts;
 mod dispatching;
 mod memory;
 mod notices;
+mod pacing;
+mod reopening;
 mod resuming;
 mod rules;
 
@@ -23,7 +25,7 @@ use tokio::sync::{OnceCell, watch};
 use super::attempt::in_milliseconds;
 use super::keys::Keys;
 use super::queue::Queues;
-use super::{Came, Ended, IN_FLIGHT_MAX, Means, Rest, Stop};
+use super::{Came, Dispatcher, Ended, IN_FLIGHT_MAX, Means, Rest, Stop, book};
 use crate::clock::Clock;
 use crate::config::{
     Config, Grant, HostPattern, HttpGrant, Limits, Plugins, Route, Secret, SecretPlace, Target, Workspace,
@@ -34,6 +36,7 @@ use crate::inbox::{Claim, DeliveryId, Fence, Inbox};
 use crate::notification::{Event, Level, Name, Notification};
 use crate::route::Matcher;
 use crate::send::effect::Effects;
+use crate::telemetry::Nobody;
 use crate::wasm::guests::guest;
 use crate::wasm::{Catalog, Sandbox, Settings};
 use memory::Memory;
@@ -188,15 +191,7 @@ impl Stand {
         let sink = Sink::open().await;
         let config = Arc::new(config(routes(&format!("http://{}", sink.address)), sink.address));
         let (store, clock) = (Arc::new(Memory::default()), Clock::manual(start()));
-        let means = Arc::new(Means {
-            config,
-            catalog: catalog().await,
-            effects: Effects::new().unwrap(),
-            clock: clock.clone(),
-            inbox: Arc::clone(&store) as Arc<dyn Inbox>,
-            queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
-            keys: Keys::new(&store.key()),
-        });
+        let means = means(config, Arc::clone(&store) as Arc<dyn Inbox>, &clock).await;
         Self { sink, store, clock, means }
     }
 
@@ -219,6 +214,25 @@ impl Stand {
             other => panic!("it does not rest: {other:?}"),
         }
     }
+}
+
+async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
+    Arc::new(Means {
+        config,
+        catalog: catalog().await,
+        effects: Effects::new().unwrap(),
+        clock: clock.clone(),
+        queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
+        keys: Keys::new(&inbox.key()),
+        inbox,
+    })
+}
+
+/// The dispatcher over these means, with the targets that their configuration has.
+async fn dispatcher(means: &Arc<Means>) -> Arc<Dispatcher> {
+    let (book, mistakes) = book(&means.config, &means.catalog, &means.keys).await;
+    assert_eq!(mistakes, []);
+    Dispatcher::start(Arc::clone(means), Arc::new(book), Arc::new(Nobody)).await.unwrap()
 }
 
 fn notification(source: &str) -> Notification {

@@ -22,9 +22,7 @@ async fn the_past_is_kept_before_a_second_effect() {
         .written()
         .into_iter()
         .map(|written| match written {
-            Written::Kept(kept) => {
-                (kept.kept_before, kept.effects.len(), kept.progress.touched, kept.progress.steps)
-            }
+            Written::Kept(kept) => (kept.kept_before, kept.effects.len(), kept.progress.touched, kept.progress.steps),
             Written::Paused(_) => panic!("nothing asked to rest"),
         })
         .collect();
@@ -189,7 +187,10 @@ async fn a_stop_during_an_effect_lets_the_attempt_rest_with_its_past() {
     let claim = claim();
     let (rest, ()) = tokio::join!(stand.rests(&claim, &stop), cut);
     assert!(!rest.is_wait);
-    assert_eq!((rest.until, &rest.resume, rest.kept.kept_before, rest.kept.effects.len()), (start(), &Change::Keep, 1, 1));
+    assert_eq!(
+        (rest.until, &rest.resume, rest.kept.kept_before, rest.kept.effects.len()),
+        (start(), &Change::Keep, 1, 1)
+    );
     stand.store.pause(paused(rest)).await.unwrap();
     let claim = stand.store.reopened(&claim);
     assert!(!claim.begun.as_ref().unwrap().cut_off);
