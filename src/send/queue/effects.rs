@@ -89,6 +89,7 @@ impl State {
         }
         if served {
             self.touch(id);
+            self.ring(id);
         }
     }
 
@@ -111,6 +112,18 @@ impl State {
             if let Some(lane) = self.lanes.get_mut(id) {
                 lane.made_one(now, is_promised);
             }
+            // It is known now when this one leaves the window.
+            self.touch(*id);
+            self.ring(*id);
+        }
+    }
+
+    /// Has the first who waits for an effect look again when the lane lets it out.
+    pub(super) fn ring(&self, id: LaneId) {
+        let first = self.lanes.get(&id).and_then(|lane| lane.effects.first_key_value());
+        let waiter = first.and_then(|(_, delivery)| self.attempts.get(delivery)?.waiter.as_ref());
+        if let Some(waiter) = waiter {
+            waiter.bell.notify_one();
         }
     }
 }

@@ -132,6 +132,11 @@ impl Lane {
         self.held == 0 && self.effects.is_empty()
     }
 
+    #[cfg(test)]
+    pub(super) fn promised(&self) -> u32 {
+        self.promised
+    }
+
     /// How many more attempts may start in it now, those that were called included.
     pub(super) fn room(&mut self, now: Timestamp) -> u32 {
         if self.paused_until(now).is_some() {

@@ -8,10 +8,10 @@
 //! told to try, one that has its share waits until others end, and the rest is moved by time; so what a pick costs depends
 //! on what can start, not on what is there.
 //!
-//! - [`window`]: a lane's pace; [`lane`]: its limits, pauses and breaker;
-//! - [`target`]: a queue; [`share`]: what it may have of the process;
-//! - [`state`]: where each queue stands; [`pick`]: who goes next; [`slots`] and [`effects`]: attempts under way;
-//! - [`take_up`]: configuration and what the store knew.
+//! - `window`: a lane's pace; `lane`: its limits, pauses and breaker;
+//! - `target`: a queue; `share`: what it may have of the process;
+//! - `state`: where each queue stands; `pick`: who goes next; `slots` and `effects`: attempts under way;
+//! - `take_up`: configuration and what the store knew.
 
 mod effects;
 mod lane;
@@ -166,8 +166,9 @@ impl Queues {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State, Timestamp) -> T) -> T {
-        let now = self.clock.now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that time does not seem to go back.
+        let now = self.clock.now();
         let result = work(&mut state, now);
         let has_news = std::mem::take(&mut state.has_news) && !state.closed;
         drop(state);

@@ -15,6 +15,10 @@ pub const PICK_QUEUE_MOST: u32 = 64;
 /// What every queue gets before any gets more, so that sixty queues fit into one pick.
 const FIRST_MOST: u32 = 4;
 
+/// What each gets more in each of so many rounds while there is something left: [`PICK_QUEUE_MOST`] in all.
+const MORE_MOST: u32 = (PICK_QUEUE_MOST - FIRST_MOST) / MORE_ROUNDS;
+const MORE_ROUNDS: u32 = 4;
+
 /// Timers that one pick looks at: the lock is held meanwhile, and intake waits for it.
 const TIMERS_MOST: usize = 1_024;
 
@@ -26,6 +30,11 @@ impl State {
         if self.closed {
             return Picked::default();
         }
+        self.examined += 1;
+        if now < self.seen {
+            self.went_back();
+        }
+        self.seen = now;
         let all_fired = self.fire(now);
         let mut budget = PICK_MOST;
         let mut shares = SHARES_MOST;
@@ -45,8 +54,10 @@ impl State {
             }
             self.call(now);
         }
-        for id in &asked {
-            budget -= self.extend(*id, budget, now);
+        for _ in 0..MORE_ROUNDS {
+            for id in &asked {
+                budget -= self.extend(*id, MORE_MOST.min(budget), now);
+            }
         }
         let wants = asked.iter().filter_map(|id| self.queues.get(id)?.want()).collect();
         let has_more = !all_fired || (budget == 0 && !self.ring.is_empty() && self.free() > 0);
@@ -78,6 +89,18 @@ impl State {
             }
         }
         self.timers.first().is_none_or(|(at, _)| *at > now)
+    }
+
+    /// The clock was set back: lanes, whose pauses and pace are lengths, are looked at again. What the store said is due at a
+    /// time stays due at that time.
+    fn went_back(&mut self) {
+        for (id, lane) in &mut self.lanes {
+            if let Some(at) = lane.timer.take() {
+                self.timers.remove(&(at, Timer::Lane(*id)));
+                lane.is_touched = true;
+                self.touched.push_back(*id);
+            }
+        }
     }
 
     /// Lets lanes that have room tell those first in line to try.

@@ -22,12 +22,8 @@ impl Share {
         self.most.saturating_sub(self.held)
     }
 
-    /// Whether the workspace may have one more: it holds less than is free. Alone it gets half of the process.
-    pub(super) fn workspace_may(self) -> bool {
-        self.workspace < self.free()
-    }
-
-    /// Whether the queue may have one more. What its workspace may still have is its room; a queue has at most the square
+    /// Whether the queue may have one more. A workspace holds less than is free, so half of the process when it is alone;
+    /// what it may still have is the room of its queues. A queue has at most the square
     /// of that over the whole, so a quarter of the process when it is alone, and ever less as others hang: after `n` dead
     /// destinations about an `n`th is still free, where a share in proportion would halve what is left with each. The
     /// first attempt of a queue needs only room for one.

@@ -48,6 +48,7 @@ impl State {
             }
             self.serve(*lane_id, now);
             self.touch(*lane_id);
+            self.ring(*lane_id);
         }
         if !self.ring.is_empty() || !self.sharing.is_empty() {
             self.has_news = true;
@@ -233,6 +234,7 @@ impl State {
         {
             lane.effects.remove(&waiter.place);
             self.touch(waiter.lane);
+            self.ring(waiter.lane);
         }
     }
 }

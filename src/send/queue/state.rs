@@ -52,6 +52,8 @@ pub(super) struct State {
     pub(super) closed: bool,
     /// When the next pick was promised.
     pub(super) promised: Option<Timestamp>,
+    /// When the last pick was.
+    pub(super) seen: Timestamp,
     /// Whether a pick may find more than before.
     pub(super) has_news: bool,
     /// Queues, lanes, workspaces and timers that were looked at, ever: what a pick costs.
@@ -77,6 +79,7 @@ impl State {
             attempts: HashMap::new(),
             closed: false,
             promised: None,
+            seen: Timestamp::MIN,
             has_news: false,
             examined: 0,
             numbers: 0,
