@@ -1,14 +1,19 @@
 //! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
 
+mod timing;
+
 use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
 use super::section::Need::{Default, Optional, Required};
 use super::section::section;
 use super::values::{
-    Bytes, ClientId, ConnectorUrl, HeaderName, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern, Origin,
-    OutboxUri, Scope, Settings, Span, Store, TextPattern, VariableName,
+    AfterEntry, Bytes, ClientId, ConnectorUrl, HeaderName, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern,
+    Order, Origin, OutboxUri, Scope, Settings, Span, Store, TextPattern, UnlessEntry, VariableName,
 };
 use super::{OAuthGrant, Role};
+use crate::inbox::delivery::OnUnknown;
 use crate::notification::{Level, Name};
+
+pub(super) use timing::{RawAfter, RawAtMost, RawCollect, RawHold, RawRetry, RawUnless};
 
 /// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
 /// writing, and no budget.
@@ -17,6 +22,11 @@ const READS_PER_MINUTE_MAX: u32 = 100_000;
 /// Said where hooks are looked for and cannot stand.
 const HOOKS: &str = "hooks and lifecycle are the operator's: they stand in the manifest of an entry of `catalog` in \
                      switchbell.yaml; remove them here";
+
+/// Said to those who look for the keys of timing under other names.
+const QUIET_HOURS: &str = "quiet hours are written `hold: { from: \"22:00\", to: \"07:00\", zone: Europe/Berlin }`";
+const DIGEST: &str = "a digest is written `collect: { by: subject, wait: 5m }`";
+const LIMIT: &str = "a limit is written `at_most: { count: 5, per: 1h }`";
 
 section! {
     /// The operator's file, `switchbell.yaml`.
@@ -340,6 +350,35 @@ section! {
         "plugin" => plugin: Name, Required;
         /// The plugin's settings.
         "with" => with: Settings, Optional;
+        /// How long it waits for somebody else.
+        "after" => after: AfterEntry, Optional;
+        /// What makes it needless.
+        "unless" => unless: UnlessEntry, Optional;
+        /// Its quiet hours.
+        "hold" => hold: RawHold, Optional;
+        /// What it gets together.
+        "collect" => collect: RawCollect, Optional;
+        /// How much it gets.
+        "at_most" => at_most: RawAtMost, Optional;
+        /// When failed attempts are repeated.
+        "retry" => retry: RawRetry, Optional;
+        /// What becomes of a delivery that may or may not have been made.
+        "on_unknown" => on_unknown: OnUnknown, Optional;
+        /// Whether a delivery that fails keeps later ones back.
+        "order" => order: Order, Default("best_effort");
     }
-    not yet: ["after", "unless", "hold", "collect", "at_most", "retry", "on_unknown", "order"]
+    not yet: []
+    elsewhere: {
+        "wait": "`wait` stands inside `after` or `collect`: write `after: 15m`, or `collect: { by: subject, wait: 5m }`",
+        "delay": "a delay is written `after: 15m`",
+        "quiet_hours": QUIET_HOURS,
+        "mute": QUIET_HOURS,
+        "digest": DIGEST,
+        "batch": DIGEST,
+        "group_by": DIGEST,
+        "rate_limit": LIMIT,
+        "limit": LIMIT,
+        "throttle": LIMIT,
+        "give_up": "`give_up` stands inside `retry`: write `retry: { give_up: 24h }`",
+    }
 }

@@ -60,6 +60,8 @@ pub(super) trait FromText: Sized {
     const WANTED: &'static str;
     /// Whether a plain number is handed over too, because the form says more about it than "a text is wanted".
     const SEES_NUMBERS: bool = false;
+    /// How it is written, for those who write a list or a mapping; empty where that is plain.
+    const REMEDY: &'static str = "";
 
     /// The value of the text. `quoted` is the text as a message may show it.
     ///
@@ -73,7 +75,7 @@ impl<T: FromText> Read for T {
 
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         let Kind::Scalar(scalar) = &node.kind else {
-            refuse(node, <T as FromText>::WANTED, "", report);
+            refuse(node, <T as FromText>::WANTED, T::REMEDY, report);
             return None;
         };
         match scalar.typed() {

@@ -15,6 +15,8 @@ pub(super) struct Section {
     pub not_yet: &'static [&'static str],
     /// Keys that people look for here, and what is said of each.
     pub elsewhere: &'static [(&'static str, &'static str)],
+    /// The whole as it would be written, where it is short enough to be shown to those who write something else.
+    pub written: Option<&'static str>,
 }
 
 /// One key of a section.
@@ -41,8 +43,11 @@ impl Section {
     /// The entries of a mapping, once every key that does not belong there was reported.
     pub(super) fn open<'n>(&self, node: &'n Node, report: &mut Report) -> Option<&'n [Entry]> {
         let Kind::Mapping(entries) = &node.kind else {
-            let names = self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
-            refuse(node, "a mapping", &format!("its keys are {names}"), report);
+            let remedy = match self.written {
+                Some(written) => format!("write `{written}`"),
+                None => format!("its keys are {}", self.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+            };
+            refuse(node, "a mapping", &remedy, report);
             return None;
         };
         for entry in entries {
@@ -140,6 +145,7 @@ macro_rules! section {
         }
         not yet: [$($later:literal),*]
         $( elsewhere: { $( $other:literal: $message:expr, )+ } )?
+        $( written: $written:literal )?
     ) => {
         $(#[doc = $about])+
         #[derive(Debug)]
@@ -161,6 +167,7 @@ macro_rules! section {
                 } ),+],
                 not_yet: &[$($later),*],
                 elsewhere: &[$( $( ($other, $message) ),+ )?],
+                written: [$( Some($written), )? None][0],
             };
         }
 

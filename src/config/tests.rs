@@ -130,9 +130,15 @@ fn summary(config: &Config) -> String {
         }
         for route in &workspace.routes {
             writeln!(out, "  route {} of {} when {:?}", route.name, route.owner, route.when).unwrap();
-            for Target { id, plugin, settings, places, .. } in &route.deliver {
+            for Target { id, plugin, settings, places, timing, retry, on_unknown, is_strict } in &route.deliver {
                 let places: Vec<_> = places.iter().map(|(at, p)| format!("{at:?} {}:{}", p.line, p.column)).collect();
                 writeln!(out, "    {plugin} {id} {settings} at {}", places.join(", ")).unwrap();
+                if !timing.is_plain() {
+                    writeln!(out, "      {timing:?}").unwrap();
+                }
+                if (*retry, *on_unknown, *is_strict) != Default::default() {
+                    writeln!(out, "      {retry:?} on unknown {on_unknown:?} strict {is_strict}").unwrap();
+                }
             }
         }
     }
@@ -268,7 +274,7 @@ fn a_workspace_full_of_patterns_is_still_judged() {
 #[test]
 fn a_mangled_file_is_judged_without_a_panic() {
     let mut random = fastrand::Rng::with_seed(11);
-    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in"] {
+    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in", "good-timing"] {
         let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/{name}.txt")).unwrap());
         for _ in 0..200 {
             let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };

@@ -96,12 +96,12 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
 }
 
 fn received(event: Event, origin: Origin<'_>) -> (Entry, Vec<Decision>) {
-    let Origin { workspace, connector, first, received_at } = origin;
+    let Origin { workspace, connector, first, .. } = origin;
     let effective_level = event.level.capped(connector.ceiling);
     if first {
         return (Entry { event, effective_level, owed: Vec::new() }, Vec::new());
     }
-    entry(event, effective_level, (workspace, &connector.name), received_at)
+    entry(event, effective_level, (workspace, &connector.name))
 }
 
 /// The host's own notices as they are written, and what was decided about each.
@@ -114,17 +114,12 @@ pub fn notices(
     let entry = |(number, notice): (usize, &Notice)| {
         let event = notice.event(connector, now, number);
         let level = event.level.capped(Level::Urgent);
-        entry(event, level, (workspace, &host), now)
+        entry(event, level, (workspace, &host))
     };
     notices.iter().enumerate().map(entry).unzip()
 }
 
-fn entry(
-    event: Event,
-    effective_level: Level,
-    (workspace, source): (&Workspace, &Name),
-    now: Timestamp,
-) -> (Entry, Vec<Decision>) {
+fn entry(event: Event, effective_level: Level, (workspace, source): (&Workspace, &Name)) -> (Entry, Vec<Decision>) {
     let facts = Facts { source, name: &event.name, effective_level, subject: event.subject.as_deref() };
     let decisions = workspace.router.select(&facts);
     let owed = owed(&decisions, &workspace.routes);

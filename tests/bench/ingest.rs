@@ -78,7 +78,7 @@ fn entries(workspace: &Workspace, text: &str) -> Vec<Entry> {
         let event = event::judge(raw).expect("an event").event;
         let effective_level = event.level.capped(Level::Urgent);
         let facts = Facts { source: &source, name: &event.name, effective_level, subject: event.subject.as_deref() };
-        let owed = owed(&workspace.router.select(&facts), &workspace.routes, Timestamp::UNIX_EPOCH);
+        let owed = owed(&workspace.router.select(&facts), &workspace.routes);
         Entry { event, effective_level, owed }
     };
     answer.events.iter().map(entry).collect()

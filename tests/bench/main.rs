@@ -7,8 +7,10 @@
 
 mod deliver;
 mod ingest;
+mod lifecycle;
 mod poll;
 mod sandbox;
+mod size;
 mod world;
 
 use std::time::Duration;
@@ -38,6 +40,12 @@ fn main() {
         }
         if wanted("ingest") {
             ingest::run().await;
+        }
+        if wanted("lifecycle") {
+            lifecycle::run().await;
+        }
+        if wanted("size") {
+            size::run().await;
         }
         if wanted("deliver") {
             deliver::run().await;

@@ -52,8 +52,12 @@ impl World {
         Self { config: Arc::new(loaded.config), folder, sink }
     }
 
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     pub fn inbox(&self, name: &str) -> SqliteInbox {
-        SqliteInbox::open(&self.folder.path().join(name), Timestamp::UNIX_EPOCH).expect("a store")
+        SqliteInbox::open(&self.path(name), Timestamp::UNIX_EPOCH).expect("a store")
     }
 
     pub async fn catalog(&self) -> Catalog {

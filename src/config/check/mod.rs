@@ -10,6 +10,7 @@ mod reach;
 mod route;
 mod secret;
 mod server;
+mod timing;
 mod workspace;
 
 pub(super) use secret::finished as finished_secrets;

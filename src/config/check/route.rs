@@ -10,11 +10,12 @@ use super::super::raw::{RawRoute, RawTarget, RawWhen};
 use super::super::read::{OneOrMore, Placed};
 use super::super::scalar::quote;
 use super::super::source::Report;
-use super::super::values::{NamePattern, TextPattern};
+use super::super::values::{NamePattern, Order, TextPattern};
 use super::super::{Role, Route, Target, suggest};
 use super::Server;
 use super::secret::{self, Use, Who};
-use crate::notification::Name;
+use super::timing;
+use crate::notification::{Level, Name};
 use crate::route::Matcher;
 
 /// Most targets of a route.
@@ -44,7 +45,8 @@ pub(super) fn check(
             report.mistake(&list.at, format!("{} targets: a route has 1 to {TARGETS_MAX}", list.len()));
             return None;
         }
-        Some(targets(list, context, ids, report))
+        let least = raw.when.as_ref().and_then(|when| when.level.as_ref()).map_or(Level::Info, |level| level.value);
+        Some(targets((list, least), context, ids, report))
     });
     Some(Route {
         name: raw.name.as_ref()?.value.clone(),
@@ -85,8 +87,9 @@ fn matcher(raw: &RawWhen) -> Matcher {
     }
 }
 
+/// The targets of a route that matches this level and more.
 fn targets(
-    raw: &[Placed<RawTarget>],
+    (raw, least): (&[Placed<RawTarget>], Level),
     context: &Context<'_>,
     ids: &mut BTreeSet<Name>,
     report: &mut Report,
@@ -99,10 +102,12 @@ fn targets(
             report.mistake(&id.at, format!("two targets have the id {:?}: rename one", id.as_str()));
             continue;
         }
-        let Some(target) = target(raw, context, report) else { continue };
-        if let Some(index) = targets.iter().position(|other| other.id == target.id) {
-            let message =
-                format!("this target is the same as deliver[{index}] of this route: remove one, or give each an `id`");
+        let Some(target) = target(raw, least, context, report) else { continue };
+        if let Some((index, other)) = targets.iter().enumerate().find(|(_, other)| other.id == target.id) {
+            let how = if is_timed_alike(other, &target) { "" } else { ", but for its timing" };
+            let message = format!(
+                "this target is the same as deliver[{index}] of this route{how}: remove one, or give each an `id`"
+            );
             report.mistake(&raw.at, message);
             continue;
         }
@@ -111,7 +116,12 @@ fn targets(
     targets
 }
 
-fn target(raw: &Placed<RawTarget>, context: &Context<'_>, report: &mut Report) -> Option<Target> {
+fn is_timed_alike(one: &Target, other: &Target) -> bool {
+    let timed = |target: &Target| (target.timing.clone(), target.retry, target.on_unknown, target.is_strict);
+    timed(one) == timed(other)
+}
+
+fn target(raw: &Placed<RawTarget>, least: Level, context: &Context<'_>, report: &mut Report) -> Option<Target> {
     if let Some(plugin) = &raw.plugin
         && let Some((folder, there)) = &context.server.plugins_there
         && !there.contains(&plugin.value)
@@ -123,6 +133,8 @@ fn target(raw: &Placed<RawTarget>, context: &Context<'_>, report: &mut Report) -
     for (name, at) in settings.map_or(&[][..], |settings| &settings.secrets) {
         secret::granted(&context.server.secrets, name, at, (Who::Workspace(context.workspace), Use::Settings), report);
     }
+    let timing = timing::check(raw, least, report);
+    let retry = timing::schedule(raw.retry.as_ref(), report);
     let plugin = raw.plugin.as_ref()?.value.clone();
     let empty = Value::Object(serde_json::Map::new());
     let value = settings.map_or(empty, |settings| settings.value.value.clone());
@@ -134,7 +146,9 @@ fn target(raw: &Placed<RawTarget>, context: &Context<'_>, report: &mut Report) -
         return None;
     }
     let id = raw.id.as_ref().map_or_else(|| identity(&plugin, &value), |id| id.to_string());
-    Some(Target { places, ..Target::plain(id, plugin, value) })
+    let on_unknown = raw.on_unknown.as_ref().map(|on_unknown| on_unknown.value);
+    let is_strict = raw.order.as_ref().is_some_and(|order| order.value == Order::Strict);
+    Some(Target { id, plugin, settings: value, places, timing, retry, on_unknown, is_strict })
 }
 
 /// The identity of a target without an `id`: 12 hexadecimal digits of the SHA-256 over its plugin and its settings,

@@ -117,14 +117,12 @@ fn poll(raw: Placed<RawPoll>, report: &mut Report) -> Poll {
     }
 }
 
-/// Reports a duration out of bounds.
-pub(super) fn within(span: Option<&Placed<Span>>, least: Duration, most: Duration, report: &mut Report) {
-    if let Some(span) = span
-        && !(least..=most).contains(&span.0)
-    {
-        let message = format!("{} is out of bounds: write {} to {}", show(span.0), show(least), show(most));
-        report.mistake(&span.at, message);
-    }
+/// Whether a duration, if there is one, is within bounds; reported otherwise.
+pub(super) fn within(span: Option<&Placed<Span>>, least: Duration, most: Duration, report: &mut Report) -> bool {
+    let Some(span) = span.filter(|span| !(least..=most).contains(&span.0)) else { return true };
+    let message = format!("{} is out of bounds: write {} to {}", show(span.0), show(least), show(most));
+    report.mistake(&span.at, message);
+    false
 }
 
 fn in_order(

@@ -6,7 +6,9 @@ mod outbox;
 mod settings;
 mod sign_in;
 mod time;
+mod timing;
 mod words;
+mod zone;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use grant::{HttpEntry, Origin};
@@ -14,4 +16,6 @@ pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_
 pub(super) use settings::Settings;
 pub(super) use sign_in::{ClientId, HeaderName, Scope};
 pub(super) use time::{Bytes, Span, duration, show};
+pub(super) use timing::{AcknowledgedBy, AfterEntry, DigestSize, Order, TimeOfDay, UnlessEntry};
 pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};
+pub(super) use zone::{ZoneName, is_inverted, zone};

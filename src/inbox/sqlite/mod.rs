@@ -4,11 +4,21 @@
 //! transaction, commits with `synchronous=FULL`, and answers only then: what waited while the last commit ran shares
 //! the next one. Reading has connections of its own, in this process and in others.
 
+mod accept;
+mod adopt;
+mod claim;
+mod digest;
 mod errors;
+mod finish;
+mod gather;
 mod lock;
+mod people;
 mod read;
+mod rows;
 mod schema;
-mod write;
+mod session;
+mod views;
+mod which;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +28,6 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::Notify;
 
 use super::book::{Admission, Book};
 use super::intake::chunks;
@@ -28,10 +37,14 @@ use super::{
 };
 use errors::unavailable;
 use lock::Lock;
+use session::{Desk, Session};
 use writer::Writer;
 
 /// How long a statement waits for another process that reads or checkpoints.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Statements kept prepared: more than the store has.
+const STATEMENTS_MAX: usize = 128;
 
 /// Reading connections kept open when idle; more are opened under load and closed again.
 const IDLE_READERS_MAX: usize = 4;
@@ -43,7 +56,7 @@ pub struct SqliteInbox {
     store: Store,
     readers: Arc<Mutex<Vec<Connection>>>,
     writer: Option<Writer>,
-    owed: Notify,
+    desk: Arc<Desk>,
     /// Held as long as the store may be written.
     _lock: Option<Lock>,
 }
@@ -58,7 +71,7 @@ struct Store {
 
 impl SqliteInbox {
     /// Opens the store for reading and writing, makes it if there is none, and takes back what an earlier process left
-    /// in flight: it may or may not have happened, so it is due again with the outcome `unknown`.
+    /// in flight: each attempt goes on, and what it was about to do may have begun.
     ///
     /// # Errors
     /// [`InboxError::InUse`] when another process has it open for writing, [`InboxError::Open`] when it cannot be
@@ -71,16 +84,18 @@ impl SqliteInbox {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = connect(path, flags).and_then(|mut connection| {
             prepare_to_write(&mut connection)?;
-            let store = write::begin_epoch(&mut connection, now)?;
+            let store = adopt::begin_epoch(&mut connection, now)?;
             Ok((connection, store))
         });
         let (connection, store) = opened.map_err(|error| errors::open(path, error))?;
+        let desk = Arc::new(Desk::default());
+        let session = Session::new(connection, store.clone(), Arc::clone(&desk));
         Ok(Self {
             path: path.to_owned(),
             store,
             readers: Arc::default(),
-            owed: Notify::new(),
-            writer: Some(Writer::start(connection).map_err(|error| errors::open(path, error))?),
+            desk,
+            writer: Some(Writer::start(session).map_err(|error| errors::open(path, error))?),
             _lock: Some(lock),
         })
     }
@@ -96,7 +111,7 @@ impl SqliteInbox {
         }
         let opened = connect_reader(path).and_then(|connection| {
             schema::require_current(&connection)?;
-            let store = write::current_epoch(&connection)?;
+            let store = adopt::current_epoch(&connection)?;
             Ok((connection, store))
         });
         let (connection, store) = opened.map_err(|error| errors::open(path, error))?;
@@ -105,7 +120,7 @@ impl SqliteInbox {
             store,
             readers: Arc::new(Mutex::new(vec![connection])),
             writer: None,
-            owed: Notify::new(),
+            desk: Arc::default(),
             _lock: None,
         })
     }
@@ -113,7 +128,7 @@ impl SqliteInbox {
     async fn write<T, F>(&self, work: F) -> Result<T, InboxError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, InboxError> + Send + 'static,
+        F: FnOnce(&mut Session) -> Result<T, InboxError> + Send + 'static,
     {
         match &self.writer {
             Some(writer) => writer.run(work).await,
@@ -152,7 +167,7 @@ impl Inbox for SqliteInbox {
             let chunks = chunks(intake);
             let last = chunks.len();
             for (number, chunk) in (1..).zip(chunks) {
-                let part = self.write(move |connection| write::accept(connection, &chunk, number == last)).await?;
+                let part = self.write(move |session| accept::accept(session, chunk, number == last)).await?;
                 accepted.seqs.extend(part.seqs);
                 accepted.notice_seqs.extend(part.notice_seqs);
             }
@@ -177,47 +192,67 @@ impl Inbox for SqliteInbox {
 
     fn adopt(
         &self,
-        _book: Arc<Book>,
-        _admission: Option<Arc<dyn Admission>>,
-        _now: Timestamp,
+        book: Arc<Book>,
+        admission: Option<Arc<dyn Admission>>,
+        now: Timestamp,
     ) -> BoxFuture<'_, Result<Adopted, InboxError>> {
-        async { Err(not_built()) }.boxed()
+        self.write(move |session| adopt::adopt(session, book, admission, now)).boxed()
     }
 
-    fn claim(&self, _now: Timestamp, _wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
+        self.write(move |session| claim::claim(session, now, wants)).boxed()
     }
 
     fn news(&self) -> BoxFuture<'_, News> {
-        std::future::pending().boxed()
+        self.desk.news().boxed()
     }
 
-    fn keep(&self, _kept: Kept) -> BoxFuture<'_, Result<(), InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn keep(&self, kept: Kept) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.write(move |session| finish::keep(session, &kept)).boxed()
     }
 
-    fn pause(&self, _paused: Paused) -> BoxFuture<'_, Result<(), InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn pause(&self, paused: Paused) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.write(move |session| finish::pause(session, &paused)).boxed()
     }
 
-    fn finish(&self, _finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>> {
+        self.write(move |session| finish::finish(session, finished)).boxed()
     }
 
-    fn retry<'a>(&'a self, _: &'a Name, _: Which, _: Timestamp) -> BoxFuture<'a, Result<Handled, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn retry<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
+        let workspace = workspace.clone();
+        self.write(move |session| people::retry(session, &workspace, &which, now)).boxed()
     }
 
-    fn cancel<'a>(&'a self, _: &'a Name, _: Which, _: String) -> BoxFuture<'a, Result<Handled, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn cancel<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        why: String,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
+        let workspace = workspace.clone();
+        self.write(move |session| people::cancel(session, &workspace, &which, &why)).boxed()
     }
 
-    fn mark<'a>(&'a self, _: &'a Name, _: Vec<u64>, _: Deed, _: Mark) -> BoxFuture<'a, Result<Marked, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn mark<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seqs: Vec<u64>,
+        deed: Deed,
+        mark: Mark,
+    ) -> BoxFuture<'a, Result<Marked, InboxError>> {
+        let workspace = workspace.clone();
+        self.write(move |session| people::mark(session, &workspace, &seqs, deed, &mark)).boxed()
     }
 
-    fn marks<'a>(&'a self, _: &'a Name, _: Vec<u64>) -> BoxFuture<'a, Result<Vec<Marks>, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn marks<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Vec<Marks>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::marks(connection, &workspace, &seqs)).boxed()
     }
 
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
@@ -233,13 +268,10 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::notification(connection, &workspace, seq)).boxed()
     }
 
-    fn deliveries(&self, _: Page, _: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
-        async { Err(not_built()) }.boxed()
+    fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
+        let store = self.store.clone();
+        self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
     }
-}
-
-fn not_built() -> InboxError {
-    InboxError::Unavailable("in the works".to_owned())
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
@@ -264,7 +296,9 @@ fn prepare_to_write(connection: &mut Connection) -> Result<(), InboxError> {
         return Err(InboxError::Open(message));
     }
     connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(unavailable)?;
-    connection.set_prepared_statement_cache_capacity(32);
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     schema::migrate(connection)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,13 +6,16 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
 
-/// Brings a store that is open for writing up to this version's schema.
+/// Brings a store that is open for writing up to this version's schema. Foreign keys are not enforced meanwhile: a table
+/// that is replaced is referred to by others. Afterwards they are.
 ///
 /// # Errors
 /// When the store was written by a newer version, or refuses the change.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), InboxError> {
+    connection.pragma_update(None, "foreign_keys", false).map_err(unavailable)?;
     let applied = version(connection)?;
     for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(applied) {
         let transaction = connection.transaction().map_err(unavailable)?;
@@ -20,7 +23,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), InboxError> {
         transaction.pragma_update(None, "user_version", number).map_err(unavailable)?;
         transaction.commit().map_err(unavailable)?;
     }
-    Ok(())
+    connection.pragma_update(None, "foreign_keys", true).map_err(unavailable)
 }
 
 /// Makes sure that a store opened only to read has this version's schema.

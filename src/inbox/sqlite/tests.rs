@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
-use crate::inbox::delivery::{Next, Outcome, State};
-use crate::inbox::{Attempt, Claim, Ended, Entry, Owed};
+use crate::inbox::book::{QueueKey, Rule};
+use crate::inbox::delivery::{Cause, Next, Outcome, State};
+use crate::inbox::{Attempt, Change, Claim, Ended, Entry, Owed};
 use crate::notification::{Event, Level};
+use crate::route::timing::Timing;
 
 struct Place {
     folder: TempDir,
@@ -47,12 +49,7 @@ fn entry(event_id: &str, owed: usize) -> Entry {
         link: Some("acme://x".to_owned()),
         data: r#"{"b":1,"a":1e400}"#.to_owned(),
     };
-    let target = |number: usize| Owed {
-        route: name("news"),
-        target: format!("t{number}"),
-        plugin: name("slack"),
-        due_at: at(100),
-    };
+    let target = |number: usize| Owed { route: name("news"), target: format!("t{number}"), plugin: name("slack") };
     Entry { event, effective_level: Level::Attention, owed: (0..owed).map(target).collect() }
 }
 
@@ -83,11 +80,36 @@ fn finished(claim: &Claim, outcome: Outcome, next: Next) -> Finished {
         plugin_version: Some("1.2.3".to_owned()),
         plugin_digest: Some("ab".to_owned()),
     };
-    Finished { id: claim.id.clone(), attempt, next }
+    Finished {
+        id: claim.id.clone(),
+        fence: claim.fence,
+        queue: claim.queue.clone(),
+        attempt,
+        next,
+        reached: true,
+        resume: Change::Keep,
+        remember: (Change::Keep, 0),
+        lanes: Vec::new(),
+        notices: Vec::new(),
+    }
+}
+
+fn queue(target: usize) -> QueueKey {
+    QueueKey { workspace: name("acme"), route: name("news"), target: format!("t{target}").into() }
+}
+
+/// Claims from the first three targets.
+async fn claim(inbox: &SqliteInbox, now: i64, most: u32) -> Result<Claimed, InboxError> {
+    let want = |target| Want { queue: queue(target), most, only: None, busy: Vec::new() };
+    inbox.claim(at(now), (0..3).map(want).collect()).await
+}
+
+async fn claim_one(inbox: &SqliteInbox, now: i64) -> Claim {
+    claim(inbox, now, 1).await.unwrap().claims.remove(0)
 }
 
 async fn states(inbox: &SqliteInbox) -> Vec<(State, usize)> {
-    let views = inbox.deliveries(page("acme"), None).await.unwrap();
+    let views = inbox.deliveries(page("acme"), Which::default()).await.unwrap();
     views.into_iter().map(|view| (view.state, view.attempts.len())).collect()
 }
 
@@ -173,16 +195,15 @@ async fn a_delivery_is_handed_out_once_when_it_is_due() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 3)], None)).await.unwrap();
-    let early = inbox.claim(at(99), 10).await.unwrap();
+    let early = claim(&inbox, 99, 10).await.unwrap();
     assert!(early.claims.is_empty());
-    assert_eq!(early.next_due, Some(at(100)));
-    let first = inbox.claim(at(100), 2).await.unwrap();
-    assert_eq!((first.claims.len(), first.next_due), (2, Some(at(100))));
-    let rest = inbox.claim(at(100), 2).await.unwrap();
-    assert_eq!((rest.claims.len(), rest.next_due), (1, None));
-    let claim = &rest.claims[0];
-    assert_eq!((claim.attempt.get(), claim.target.as_str(), claim.last_outcome), (1, "t2", None));
-    assert_eq!(claim.notification.event.data, r#"{"b":1,"a":1e400}"#);
+    assert_eq!(early.next_due[0], (queue(0), Some(at(100))));
+    let first = claim(&inbox, 100, 1).await.unwrap();
+    assert_eq!((first.claims.len(), &first.next_due[0]), (3, &(queue(0), None)));
+    assert!(claim(&inbox, 100, 1).await.unwrap().claims.is_empty());
+    let claim = &first.claims[2];
+    assert_eq!((claim.attempt.get(), &claim.queue, claim.cause), (1, &queue(2), Cause::First));
+    assert_eq!(claim.notifications[0].event.data, r#"{"b":1,"a":1e400}"#);
 }
 
 #[tokio::test]
@@ -190,17 +211,17 @@ async fn an_outcome_moves_the_delivery_and_is_kept() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 1)], None)).await.unwrap();
-    let claim = inbox.claim(at(100), 1).await.unwrap().claims.remove(0);
+    let first = claim_one(&inbox, 100).await;
     let retry = Next { state: State::Retrying, next_at: Some(at(130)) };
-    inbox.finish(finished(&claim, Outcome::Retry, retry)).await.unwrap();
-    assert_eq!(inbox.claim(at(129), 1).await.unwrap().next_due, Some(at(130)));
-    let claim = inbox.claim(at(130), 1).await.unwrap().claims.remove(0);
-    assert_eq!((claim.attempt.get(), claim.last_outcome, claim.due_at), (2, Some(Outcome::Retry), at(100)));
-    inbox.finish(finished(&claim, Outcome::Delivered, Next { state: State::Delivered, next_at: None })).await.unwrap();
-    let views = inbox.deliveries(page("acme"), Some(1)).await.unwrap();
+    inbox.finish(finished(&first, Outcome::Retry, retry)).await.unwrap();
+    assert_eq!(claim(&inbox, 129, 1).await.unwrap().next_due[0].1, Some(at(130)));
+    let second = claim_one(&inbox, 130).await;
+    assert_eq!((second.attempt.get(), second.cause, second.due_at), (2, Cause::Retry, at(100)));
+    inbox.finish(finished(&second, Outcome::Delivered, Next { state: State::Delivered, next_at: None })).await.unwrap();
+    let views = inbox.deliveries(page("acme"), Which { seq: Some(1), ..Which::default() }).await.unwrap();
     let outcomes: Vec<Outcome> = views[0].attempts.iter().map(|attempt| attempt.outcome).collect();
     assert_eq!((views[0].state, outcomes), (State::Delivered, vec![Outcome::Retry, Outcome::Delivered]));
-    let twice = inbox.finish(finished(&claim, Outcome::Delivered, Next { state: State::Dead, next_at: None })).await;
+    let twice = inbox.finish(finished(&second, Outcome::Delivered, Next { state: State::Dead, next_at: None })).await;
     assert!(matches!(twice, Err(InboxError::Unavailable(_))), "an outcome is recorded once");
 }
 
@@ -209,30 +230,30 @@ async fn an_interrupted_attempt_gets_its_number_back() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 1)], None)).await.unwrap();
-    let claim = inbox.claim(at(100), 1).await.unwrap().claims.remove(0);
-    let back = Next { state: State::Retrying, next_at: Some(at(101)) };
-    inbox.finish(finished(&claim, Outcome::Interrupted, back)).await.unwrap();
-    assert_eq!(states(&inbox).await, [(State::Retrying, 0)]);
-    assert_eq!(inbox.claim(at(101), 1).await.unwrap().claims[0].attempt.get(), 1);
+    let first = claim_one(&inbox, 100).await;
+    let back = Next { state: State::Pending, next_at: Some(at(101)) };
+    inbox.finish(finished(&first, Outcome::Interrupted, back)).await.unwrap();
+    assert_eq!(states(&inbox).await, [(State::Pending, 0)]);
+    let again = claim_one(&inbox, 101).await;
+    assert_eq!((again.attempt.get(), again.cause, again.begun), (1, Cause::First, None));
 }
 
 #[tokio::test]
-async fn what_was_in_flight_when_the_store_closed_is_due_again_as_unknown() {
+async fn an_attempt_in_flight_when_the_store_closed_goes_on_and_its_effect_may_have_begun() {
     let place = Place::new();
     let first = place.open();
     first.accept(intake("acme", vec![entry("e1", 2)], None)).await.unwrap();
-    let claim = first.claim(at(100), 1).await.unwrap().claims.remove(0);
+    let before = claim_one(&first, 100).await;
     drop(first);
     let second = SqliteInbox::open(&place.path(), at(200)).unwrap();
-    assert_eq!(states(&second).await, [(State::Pending, 0), (State::Retrying, 1)]);
-    let claims = second.claim(at(200), 10).await.unwrap().claims;
-    let again = claims.iter().find(|other| other.id == claim.id).unwrap();
-    assert_eq!((again.attempt.get(), again.last_outcome), (2, Some(Outcome::Unknown)));
-    let attempts = &second.deliveries(page("acme"), None).await.unwrap()[1].attempts;
-    assert_eq!(
-        (attempts[0].outcome, attempts[0].started_at, attempts[0].ended_at),
-        (Outcome::Unknown, at(100), at(200))
-    );
+    assert_eq!(states(&second).await, [(State::Waiting, 0), (State::Waiting, 0)]);
+    let claims = claim(&second, 200, 10).await.unwrap().claims;
+    let again = claims.iter().find(|other| other.id == before.id).unwrap();
+    let begun = again.begun.as_ref().unwrap();
+    assert_eq!((again.attempt.get(), begun.started_at, begun.cut_off, begun.past.len()), (1, at(100), true, 0));
+    let late = Next { state: State::Delivered, next_at: None };
+    assert!(second.finish(finished(&before, Outcome::Delivered, late)).await.is_err(), "the old claim is void");
+    second.finish(finished(again, Outcome::Delivered, late)).await.unwrap();
 }
 
 #[tokio::test]
@@ -251,7 +272,7 @@ async fn a_full_disk_loses_nothing_and_is_named() {
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 1)], Some("c1"))).await.unwrap();
     let pages = |most: i64| {
-        move |connection: &Connection| connection.pragma_update(None, "max_page_count", most).map_err(unavailable)
+        move |session: &mut Session| session.connection.pragma_update(None, "max_page_count", most).map_err(unavailable)
     };
     inbox.write(pages(1)).await.unwrap();
     let big = (0..900).map(|number| entry(&format!("big-{number}"), 0)).collect();
@@ -269,8 +290,8 @@ async fn a_full_disk_loses_nothing_and_is_named() {
 async fn a_request_that_fails_takes_no_other_with_it() {
     let place = Place::new();
     let inbox = place.open();
-    let broken = inbox.write(|connection| {
-        write::accept(connection, &intake("acme", vec![entry("gone", 0)], None), true)?;
+    let broken = inbox.write(|connection: &mut Session| {
+        accept::accept(connection, intake("acme", vec![entry("gone", 0)], None), true)?;
         Err::<(), _>(InboxError::Unavailable("broken".to_owned()))
     });
     let panics = inbox.write(|_| -> Result<(), InboxError> { panic!("inside") });
@@ -333,13 +354,68 @@ async fn whoever_waits_is_told_of_what_is_owed_and_of_what_is_put_off() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 0)], None)).await.unwrap();
-    assert!(inbox.owed().now_or_never().is_none(), "nothing is owed");
+    assert!(inbox.news().now_or_never().is_none(), "nothing is owed");
     inbox.accept(intake("acme", vec![entry("e2", 1)], None)).await.unwrap();
-    inbox.owed().await;
-    let claim = inbox.claim(at(100), 1).await.unwrap().claims.remove(0);
+    assert_eq!(inbox.news().await.due, [(queue(0), at(100))]);
+    let claim = claim_one(&inbox, 100).await;
     let retry = Next { state: State::Retrying, next_at: Some(at(130)) };
     inbox.finish(finished(&claim, Outcome::Retry, retry)).await.unwrap();
-    inbox.owed().await;
+    assert_eq!(inbox.news().await.due, [(queue(0), at(130))]);
+}
+
+/// Lets everything in, and counts what it gets back.
+#[derive(Debug, Default)]
+struct Open {
+    inside: std::sync::atomic::AtomicI64,
+}
+
+impl Admission for Open {
+    fn admit(&self, _: &QueueKey, _: Option<&str>) -> bool {
+        self.inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        true
+    }
+
+    fn give_back(&self, _: &QueueKey, _: Option<&str>) {
+        self.inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+fn book(timing: &Timing) -> Arc<Book> {
+    let rule = |target| Rule {
+        queue: queue(target),
+        plugin: name("slack"),
+        timing: timing.clone(),
+        blocked: None,
+        is_strict: false,
+        by_subject: false,
+        lanes: Vec::new(),
+    };
+    Arc::new(Book::new((0..3).map(rule)))
+}
+
+#[tokio::test]
+async fn what_is_let_in_is_in_flight_from_the_write_on_and_given_back_when_that_fails() {
+    let place = Place::new();
+    let inbox = place.open();
+    let open = Arc::new(Open::default());
+    inbox.adopt(book(&Timing::default()), Some(open.clone()), at(90)).await.unwrap();
+    inbox.accept(intake("acme", vec![entry("e1", 2)], None)).await.unwrap();
+    let news = inbox.news().await;
+    assert_eq!((news.claims.len(), news.due.len()), (2, 0));
+    assert_eq!(states(&inbox).await, [(State::InFlight, 0), (State::InFlight, 0)]);
+    assert!(claim(&inbox, 100, 5).await.unwrap().claims.is_empty(), "nobody else gets it");
+    let broken = inbox.write(|session: &mut Session| {
+        accept::accept(session, intake("acme", vec![entry("gone", 2)], None), true)?;
+        Err::<(), _>(InboxError::Unavailable("broken".to_owned()))
+    });
+    assert!(broken.await.is_err());
+    assert_eq!(open.inside.load(std::sync::atomic::Ordering::SeqCst), 2);
+    assert!(inbox.news().now_or_never().is_none());
+    for claim in news.claims {
+        let done = Next { state: State::Delivered, next_at: None };
+        inbox.finish(finished(&claim, Outcome::Delivered, done)).await.unwrap();
+    }
+    assert_eq!(states(&inbox).await, [(State::Delivered, 1), (State::Delivered, 1)]);
 }
 
 #[tokio::test]
@@ -347,11 +423,12 @@ async fn a_disk_that_turns_read_only_is_named_and_loses_nothing() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 1)], Some("c1"))).await.unwrap();
-    let read_only =
-        |on: bool| move |connection: &Connection| connection.pragma_update(None, "query_only", on).map_err(unavailable);
+    let read_only = |on: bool| {
+        move |session: &mut Session| session.connection.pragma_update(None, "query_only", on).map_err(unavailable)
+    };
     inbox.write(read_only(true)).await.unwrap();
     let refused = inbox.accept(intake("acme", vec![entry("e2", 0)], Some("c2"))).await.unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
-    assert!(inbox.claim(at(100), 1).await.is_err());
+    assert!(claim(&inbox, 100, 1).await.is_err());
     assert_eq!(inbox.notifications(page("acme")).await.unwrap().len(), 1, "what was written can be read");
 }

@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
-use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::InboxError;
 use super::errors::unavailable;
+use super::session::Session;
 
 /// Requests that may wait for the writer; beyond, those who ask wait in turn.
 const QUEUE_MAX: usize = 1_024;
@@ -16,7 +16,7 @@ const QUEUE_MAX: usize = 1_024;
 const GROUP_MAX: usize = 256;
 
 /// Runs a request in the transaction, or hears why there is none, and returns who is to be told once the commit is known.
-type Request = Box<dyn FnOnce(Result<&Connection, InboxError>) -> Reply + Send>;
+type Request = Box<dyn FnOnce(Result<&mut Session, InboxError>) -> Reply + Send>;
 /// Told `None` when the commit holds, else why it does not.
 type Reply = Box<dyn FnOnce(Option<InboxError>) + Send>;
 
@@ -27,9 +27,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+    pub(super) fn start(session: Session) -> std::io::Result<Self> {
         let (requests, queue) = mpsc::channel(QUEUE_MAX);
-        let thread = std::thread::Builder::new().name("inbox-writer".to_owned()).spawn(|| write(connection, queue))?;
+        let thread = std::thread::Builder::new().name("inbox-writer".to_owned()).spawn(|| write(session, queue))?;
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
@@ -37,11 +37,11 @@ impl Writer {
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T, InboxError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, InboxError> + Send + 'static,
+        F: FnOnce(&mut Session) -> Result<T, InboxError> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let request: Request = Box::new(move |connection| {
-            let done = connection.and_then(|connection| in_savepoint(connection, work));
+        let request: Request = Box::new(move |session| {
+            let done = session.and_then(|session| in_savepoint(session, work));
             // Whoever asked may have gone; the work stands all the same.
             Box::new(move |failed| drop(answer.send(done.and_then(|done| failed.map_or(Ok(done), Err)))))
         });
@@ -62,51 +62,62 @@ impl Drop for Writer {
     }
 }
 
-fn write(connection: Connection, mut queue: mpsc::Receiver<Request>) {
+fn write(mut session: Session, mut queue: mpsc::Receiver<Request>) {
     let mut group = Vec::with_capacity(GROUP_MAX);
     while queue.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
-        let (replies, failed) = commit(&connection, group.drain(..));
+        let (replies, failed) = commit(&mut session, group.drain(..));
         for reply in replies {
             reply(failed.clone());
         }
     }
 }
 
-fn commit(connection: &Connection, group: impl Iterator<Item = Request>) -> (Vec<Reply>, Option<InboxError>) {
-    let begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(unavailable);
-    let transaction = || begun.clone().map(|()| connection);
-    let replies = group.map(|request| request(transaction())).collect();
-    let committed = begun.and_then(|()| end(connection));
-    if !connection.is_autocommit() {
+/// Runs a group of requests in one transaction; what they made known is told once it is on disk.
+fn commit(session: &mut Session, group: impl Iterator<Item = Request>) -> (Vec<Reply>, Option<InboxError>) {
+    let told = session.told();
+    let begun = session.connection.execute_batch("BEGIN IMMEDIATE").map_err(unavailable);
+    let replies = group.map(|request| request(begun.clone().map(|()| &mut *session))).collect();
+    let committed = begun.and_then(|()| end(session));
+    if !session.connection.is_autocommit() {
         // A commit that was refused leaves its transaction open; nothing of it may stay.
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = session.connection.execute_batch("ROLLBACK");
+    }
+    match &committed {
+        Ok(()) => session.tell(),
+        Err(_) => session.undo(told),
     }
     (replies, committed.err())
 }
 
-fn end(connection: &Connection) -> Result<(), InboxError> {
-    if connection.is_autocommit() {
+fn end(session: &Session) -> Result<(), InboxError> {
+    if session.connection.is_autocommit() {
         // SQLite itself rolls back the whole transaction when a statement meets a full or failing disk.
         let message = "the disk is full or failing: nothing of this write was kept, and it will be tried again";
         return Err(InboxError::Unavailable(message.to_owned()));
     }
-    connection.execute_batch("COMMIT").map_err(unavailable)
+    session.connection.execute_batch("COMMIT").map_err(unavailable)
 }
 
 /// One request fails alone, unless SQLite ended the whole transaction for it.
 fn in_savepoint<T>(
-    connection: &Connection,
-    work: impl FnOnce(&Connection) -> Result<T, InboxError>,
+    session: &mut Session,
+    work: impl FnOnce(&mut Session) -> Result<T, InboxError>,
 ) -> Result<T, InboxError> {
-    if connection.is_autocommit() {
+    if session.connection.is_autocommit() {
         return Err(InboxError::Unavailable("the transaction was ended by a request before this one".to_owned()));
     }
-    connection.execute_batch("SAVEPOINT request").map_err(unavailable)?;
-    let done = catch_unwind(AssertUnwindSafe(|| work(connection)))
+    let told = session.told();
+    session.connection.execute_batch("SAVEPOINT request").map_err(unavailable)?;
+    let done = catch_unwind(AssertUnwindSafe(|| work(session)))
         .unwrap_or_else(|_| Err(InboxError::Unavailable("a request to the store failed inside".to_owned())));
-    let end = if done.is_ok() { "RELEASE request" } else { "ROLLBACK TO request; RELEASE request" };
-    if !connection.is_autocommit() {
-        connection.execute_batch(end).map_err(unavailable)?;
+    let end = if done.is_ok() {
+        "RELEASE request"
+    } else {
+        session.undo(told);
+        "ROLLBACK TO request; RELEASE request"
+    };
+    if !session.connection.is_autocommit() {
+        session.connection.execute_batch(end).map_err(unavailable)?;
     }
     done
 }

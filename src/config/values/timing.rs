@@ -1,0 +1,332 @@
+//! The values of a target's timing and repetition: times of day, and words with a meaning.
+
+use jiff::civil;
+
+use super::super::node::{Kind, Node};
+use super::super::raw::{RawAfter, RawUnless};
+use super::super::read::{FromText, Placed, Read, Whole, placed};
+use super::super::scalar::Typed;
+use super::super::source::Report;
+use super::super::suggest;
+use super::Span;
+use crate::inbox::delivery::OnUnknown;
+use crate::route::timing::{By, DIGEST_MOST, Except, Unless};
+
+/// `after: 15m`, or `after: { wait: 15m, except: urgent }`.
+#[derive(Debug)]
+pub(in crate::config) struct AfterEntry {
+    /// None when it is unusable and was reported.
+    pub wait: Option<Placed<Span>>,
+    pub except: Except,
+}
+
+impl Read for AfterEntry {
+    const WANTED: &'static str = "a duration such as `15m`, or a mapping with `wait`";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if !matches!(node.kind, Kind::Mapping(_)) {
+            return Some(Self { wait: placed(node, report), except: Except::Nothing });
+        }
+        let raw = RawAfter::read(node, report)?;
+        Some(Self { wait: raw.wait, except: raw.except.map(|except| except.value).unwrap_or_default() })
+    }
+}
+
+/// `unless: acknowledged`, or `unless: { acknowledged: anyone }`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::config) struct UnlessEntry(pub Unless);
+
+impl Read for UnlessEntry {
+    const WANTED: &'static str = "`acknowledged`, or a mapping with `acknowledged`";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if matches!(node.kind, Kind::Mapping(_)) {
+            return Some(Self(RawUnless::read(node, report)?.acknowledged?.0));
+        }
+        placed(node, report).map(|_: Placed<Acknowledged>| Self(Unless::AcknowledgedByPerson))
+    }
+}
+
+/// The one condition that can stand as a word of its own.
+#[derive(Debug)]
+struct Acknowledged;
+
+impl FromText for Acknowledged {
+    const WANTED: &'static str = "`acknowledged`";
+    const REMEDY: &'static str = "write `unless: acknowledged`, or `unless: { acknowledged: anyone }`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        match text {
+            "acknowledged" => Ok(Self),
+            "person" | "anyone" => Err(format!("write `unless: {{ acknowledged: {text} }}`")),
+            _ => Err(format!(
+                "{quoted} is no condition: the only one is acknowledged, as in `unless: acknowledged` (by a person) or \
+                 `unless: {{ acknowledged: anyone }}` (by a person or an agent)"
+            )),
+        }
+    }
+}
+
+/// Whose acknowledgement counts.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::config) struct AcknowledgedBy(pub Unless);
+
+impl FromText for AcknowledgedBy {
+    const WANTED: &'static str = "`person` or `anyone`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        match text {
+            "person" => Ok(Self(Unless::AcknowledgedByPerson)),
+            "anyone" => Ok(Self(Unless::AcknowledgedByAnyone)),
+            _ => Err(format!(
+                "{quoted} is nobody whose acknowledgement can count: write person, or anyone (a person or an agent)"
+            )),
+        }
+    }
+}
+
+/// A time of day to the minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::config) struct TimeOfDay(pub civil::Time);
+
+impl FromText for TimeOfDay {
+    const WANTED: &'static str = "a time of day such as `\"22:00\"`";
+    const SEES_NUMBERS: bool = true;
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        if let Some(time) = hours_and_minutes(text) {
+            return Ok(Self(time));
+        }
+        Err(match meant(text) {
+            Some((24, 0)) => format!("{quoted} is \"00:00\" of the next day: write that"),
+            Some((hour, minute)) if hour < 24 => {
+                format!("{quoted} is no time of day as it is written here: write \"{hour:02}:{minute:02}\"")
+            }
+            _ => format!(
+                "{quoted} is no time of day: write hours and minutes from \"00:00\" to \"23:59\", as in \"22:00\""
+            ),
+        })
+    }
+}
+
+fn hours_and_minutes(text: &str) -> Option<civil::Time> {
+    let (hour, minute) = text.split_once(':')?;
+    let number = |digits: &str| -> Option<i8> {
+        let fits = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| digits.parse().ok()).flatten()
+    };
+    civil::Time::new(number(hour)?, number(minute)?, 0, 0).ok()
+}
+
+/// The hour, perhaps 24, and the minute that were probably meant by such as `7:00`, `22.00`, `22h` and `10pm`.
+fn meant(text: &str) -> Option<(u8, u8)> {
+    let text = text.to_ascii_lowercase().replace("a.m.", "am").replace("p.m.", "pm");
+    let (clock, half) = match (text.strip_suffix("am"), text.strip_suffix("pm")) {
+        (Some(clock), _) => (clock, Some(0)),
+        (_, Some(clock)) => (clock, Some(12)),
+        _ => (text.as_str(), None),
+    };
+    let mut parts = clock.trim().trim_end_matches('h').split([':', '.', 'h', ' ']);
+    let is_number = |part: &str| part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |part: &str| part.parse::<u8>().ok().filter(|_| is_number(part));
+    let hour = number(parts.next()?)?;
+    let minute = parts.next().map_or(Some(0), number).filter(|minute| *minute < 60)?;
+    let hour = match half {
+        Some(half) if (1..=12).contains(&hour) => hour % 12 + half,
+        Some(_) => return None,
+        None => hour,
+    };
+    (hour <= 24).then_some((hour, minute))
+}
+
+/// Notifications that close a digest early.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::config) struct DigestSize(pub u32);
+
+impl Read for DigestSize {
+    const WANTED: &'static str = "a whole number";
+
+    fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        if matches!(&node.kind, Kind::Scalar(scalar) if scalar.typed() == Typed::Integer(Some(1))) {
+            report.mistake(&node.at, "a digest of one is no digest: write 2 or more, or remove `collect`");
+            return None;
+        }
+        let number: Whole<2, DIGEST_MOST> = Whole::read(node, report)?;
+        Some(Self(number.0))
+    }
+}
+
+/// `order` of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::config) enum Order {
+    /// A delivery that fails lets later ones pass.
+    BestEffort,
+    /// A delivery that fails keeps later ones back.
+    Strict,
+}
+
+/// One of a few words.
+struct Word<'a, T> {
+    text: &'a str,
+    quoted: &'a str,
+    words: &'a [(&'static str, T)],
+}
+
+impl<T: Copy> Word<'_, T> {
+    /// What the word stands for; else the message `objection` with the word that was probably meant, which `meant` may
+    /// know better than its spelling.
+    fn value(&self, objection: &str, meant: &[(&str, &'static str)]) -> Result<T, String> {
+        if let Some((_, value)) = self.words.iter().find(|(word, _)| *word == self.text) {
+            return Ok(*value);
+        }
+        let known = || self.words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        let text = self.text.to_ascii_lowercase();
+        let meant = meant.iter().find(|(other, _)| *other == text).map(|(_, word)| *word);
+        let meant = meant.or_else(|| suggest::closest(&text, &known()));
+        let meant = meant.map_or_else(String::new, |meant| format!("; for {} write {meant}", self.quoted));
+        Err(format!("{} {objection}{meant}", self.quoted))
+    }
+}
+
+impl FromText for Order {
+    const WANTED: &'static str = "an order (best_effort or strict)";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let words = &[("best_effort", Self::BestEffort), ("strict", Self::Strict)];
+        let meant = [
+            ("fifo", "strict"),
+            ("in_order", "strict"),
+            ("ordered", "strict"),
+            ("sequential", "strict"),
+            ("any", "best_effort"),
+            ("none", "best_effort"),
+            ("unordered", "best_effort"),
+        ];
+        Word { text, quoted, words }.value("is no order: the orders are best_effort and strict", &meant)
+    }
+}
+
+impl FromText for OnUnknown {
+    const WANTED: &'static str = "`retry` or `stop`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let words = &[("retry", Self::Retry), ("stop", Self::Stop)];
+        let meant = [
+            ("repeat", "retry"),
+            ("again", "retry"),
+            ("ignore", "stop"),
+            ("drop", "stop"),
+            ("fail", "stop"),
+            ("skip", "stop"),
+        ];
+        let objection = "is nothing that can be done: write retry (it is delivered again) or stop (a person decides)";
+        Word { text, quoted, words }.value(objection, &meant)
+    }
+}
+
+impl FromText for Except {
+    const WANTED: &'static str = "`urgent` or `none`";
+    const REMEDY: &'static str = "write `except: urgent`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let words = &[("urgent", Self::Urgent), ("none", Self::Nothing)];
+        let meant =
+            [("critical", "urgent"), ("high", "urgent"), ("nothing", "none"), ("never", "none"), ("no", "none")];
+        Word { text, quoted, words }.value("cannot be excepted: write urgent or none", &meant)
+    }
+}
+
+impl FromText for By {
+    const WANTED: &'static str = "one of subject, source, name and none";
+    const REMEDY: &'static str = "write one word, as in `by: subject`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let words = &[("subject", Self::Subject), ("source", Self::Source), ("name", Self::Name), ("none", Self::None)];
+        let meant = [
+            ("connector", "source"),
+            ("server", "source"),
+            ("event", "name"),
+            ("type", "name"),
+            ("kind", "name"),
+            ("all", "none"),
+            ("everything", "none"),
+            ("nothing", "none"),
+        ];
+        let objection = "is nothing that a digest can share: write subject, source, name or none (all into one)";
+        Word { text, quoted, words }.value(objection, &meant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_has_two_digits_for_hours_and_minutes() {
+        for (text, hour, minute) in [("00:00", 0, 0), ("07:05", 7, 5), ("22:00", 22, 0), ("23:59", 23, 59)] {
+            assert_eq!(TimeOfDay::from_text(text, ""), Ok(TimeOfDay(civil::time(hour, minute, 0, 0))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_that_is_written_otherwise_is_refused_and_what_was_meant_is_said() {
+        for (text, says) in [
+            ("7:00", "write \"07:00\""),
+            ("22.00", "write \"22:00\""),
+            ("22", "write \"22:00\""),
+            ("22h", "write \"22:00\""),
+            ("22h30", "write \"22:30\""),
+            ("10pm", "write \"22:00\""),
+            ("10:30 p.m.", "write \"22:30\""),
+            ("12am", "write \"00:00\""),
+            ("12 PM", "write \"12:00\""),
+            ("07:00:00", "write \"07:00\""),
+            ("24:00", "is \"00:00\" of the next day"),
+            ("24", "is \"00:00\" of the next day"),
+            ("24:01", "from \"00:00\" to \"23:59\""),
+            ("25:00", "from \"00:00\" to \"23:59\""),
+            ("22:60", "from \"00:00\" to \"23:59\""),
+            ("13pm", "from \"00:00\" to \"23:59\""),
+            ("0am", "from \"00:00\" to \"23:59\""),
+            ("+7:00", "from \"00:00\" to \"23:59\""),
+            ("-1:00", "from \"00:00\" to \"23:59\""),
+            ("007:00", "from \"00:00\" to \"23:59\""),
+            ("", "from \"00:00\" to \"23:59\""),
+            ("pm", "from \"00:00\" to \"23:59\""),
+            ("midnight", "from \"00:00\" to \"23:59\""),
+            ("२२:००", "from \"00:00\" to \"23:59\""),
+        ] {
+            let message = TimeOfDay::from_text(text, "").unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
+        }
+    }
+
+    fn check<T: FromText + PartialEq + std::fmt::Debug>(text: &str, expected: Result<T, &str>) {
+        match (T::from_text(text, &format!("{text:?}")), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+            (Err(message), Err(part)) => assert!(message.contains(part), "{text}: {message}"),
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn a_word_is_one_of_those_that_are_known() {
+        check("best_effort", Ok(Order::BestEffort));
+        check("strict", Ok(Order::Strict));
+        check::<Order>("fifo", Err("for \"fifo\" write strict"));
+        check::<Order>("best-effort", Err("for \"best-effort\" write best_effort"));
+        check("retry", Ok(OnUnknown::Retry));
+        check("stop", Ok(OnUnknown::Stop));
+        check::<OnUnknown>("Repeat", Err("for \"Repeat\" write retry"));
+        check("urgent", Ok(Except::Urgent));
+        check("none", Ok(Except::Nothing));
+        check::<Except>("attention", Err("cannot be excepted: write urgent or none"));
+        check("subject", Ok(By::Subject));
+        check("source", Ok(By::Source));
+        check("name", Ok(By::Name));
+        check("none", Ok(By::None));
+        check::<By>("connector", Err("for \"connector\" write source"));
+        check::<By>("subjects", Err("for \"subjects\" write subject"));
+        check::<By>("title", Err("write subject, source, name or none"));
+    }
+}

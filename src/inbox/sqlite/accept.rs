@@ -1,0 +1,264 @@
+//! Events come in: notifications, and the deliveries that they owe.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, params};
+
+use super::errors::unavailable;
+use super::gather::{self, Arrival};
+use super::rows::{self, prepare};
+use super::session::{Session, Target};
+use super::{Accepted, InboxError, Intake, Name};
+use crate::inbox::book::QueueKey;
+use crate::inbox::delivery::{Cause, State};
+use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
+use crate::notification::{HOST_SOURCE, Notification};
+
+/// Writes one chunk of an intake; the position and how the read went with the last.
+pub(super) fn accept(session: &mut Session, intake: Intake, is_last: bool) -> Result<Accepted, InboxError> {
+    let workspace = session.workspace(&intake.workspace)?;
+    let source = source(session, workspace, &intake.source)?;
+    if is_last {
+        end_read(session, source, &intake)?;
+    }
+    let Intake { workspace: name, source: source_name, received_at, entries, notices, .. } = intake;
+    let seqs =
+        insert(session, &Place { workspace, name: &name, source, source_name: &source_name, received_at }, entries)?;
+    let notice_seqs = insert_notices(session, &name, received_at, notices)?;
+    Ok(Accepted { seqs, notice_seqs })
+}
+
+/// Writes the host's own notices.
+pub(super) fn insert_notices(
+    session: &mut Session,
+    name: &Name,
+    now: Timestamp,
+    notices: Vec<Entry>,
+) -> Result<Vec<Option<u64>>, InboxError> {
+    let Some(host) = HOST_SOURCE.parse().ok().filter(|_| !notices.is_empty()) else { return Ok(Vec::new()) };
+    let workspace = session.workspace(name)?;
+    let source = source(session, workspace, &host)?;
+    insert(session, &Place { workspace, name, source, source_name: &host, received_at: now }, notices)
+}
+
+/// Where entries go.
+struct Place<'a> {
+    workspace: i64,
+    name: &'a Name,
+    source: i64,
+    source_name: &'a Name,
+    received_at: Timestamp,
+}
+
+fn insert(session: &mut Session, place: &Place<'_>, entries: Vec<Entry>) -> Result<Vec<Option<u64>>, InboxError> {
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let before = last_seq(session, place.workspace)?;
+    let mut seq = before;
+    let mut seqs = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let is_new = insert_seen(session, place, &entry.event.event_id)?;
+        if is_new {
+            seq += 1;
+            insert_notification(session, place, rows::row_id(place.workspace, seq), &entry)?;
+            owe(session, place, seq, entry)?;
+        }
+        seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
+    }
+    if seq != before {
+        let update = "UPDATE workspace SET last_seq = ?2 WHERE id = ?1";
+        prepare(&session.connection, update)?.execute([place.workspace, seq]).map_err(unavailable)?;
+    }
+    Ok(seqs)
+}
+
+fn last_seq(session: &Session, workspace: i64) -> Result<i64, InboxError> {
+    let select = "SELECT last_seq FROM workspace WHERE id = ?1";
+    prepare(&session.connection, select)?.query_row([workspace], |row| row.get(0)).map_err(unavailable)
+}
+
+/// Writes what a new notification owes, each delivery where its target's timing puts it.
+fn owe(session: &mut Session, place: &Place<'_>, seq: i64, entry: Entry) -> Result<(), InboxError> {
+    let Entry { event, effective_level, owed } = entry;
+    if owed.is_empty() {
+        return Ok(());
+    }
+    let notification = Arc::new(Notification {
+        workspace: place.name.clone(),
+        seq: seq.unsigned_abs(),
+        source: place.source_name.clone(),
+        received_at: place.received_at,
+        effective_level,
+        event,
+    });
+    for Owed { route, target, plugin } in owed {
+        let queue = QueueKey { workspace: place.name.clone(), route, target: target.into() };
+        let target = session.target(&queue)?;
+        let arrival =
+            Arrival { row_id: rows::row_id(place.workspace, seq), notification: &notification, plugin: &plugin };
+        if target.timing().is_some() {
+            gather::matched(session, &target, &arrival, place.received_at)?;
+        } else {
+            at_once(session, &target, &arrival, place.received_at, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a delivery of one notification that may go now: in flight if it is let in, blocked if its target is.
+pub(super) fn at_once(
+    session: &mut Session,
+    target: &Target,
+    arrival: &Arrival<'_>,
+    now: Timestamp,
+    takes_slot: bool,
+) -> Result<(), InboxError> {
+    if let Some(why) = target.blocked() {
+        let why = why.to_owned();
+        return insert_delivery(
+            session,
+            target,
+            arrival,
+            &New { state: State::Blocked, now, takes_slot, why: Some(why) },
+        )
+        .map(drop);
+    }
+    let subject = if target.by_subject() { arrival.notification.event.subject.as_deref() } else { None };
+    // What a target remembers is read with a claim of its own.
+    if target.by_subject() || !session.admit(&target.queue, subject) {
+        insert_delivery(session, target, arrival, &New { state: State::Pending, now, takes_slot, why: None })?;
+        session.now_due(&target.queue, now);
+        return Ok(());
+    }
+    match insert_delivery(session, target, arrival, &New { state: State::InFlight, now, takes_slot, why: None }) {
+        Ok(number) => {
+            let claim = claim_of(session, target, arrival, number, now);
+            session.claimed(claim, None);
+            Ok(())
+        }
+        Err(error) => {
+            session.not_claimed(&target.queue, None);
+            Err(error)
+        }
+    }
+}
+
+fn claim_of(session: &Session, target: &Target, arrival: &Arrival<'_>, number: i64, now: Timestamp) -> Claim {
+    Claim {
+        id: DeliveryId { store: Arc::clone(&session.store.tag), number },
+        fence: Fence { epoch: session.store.epoch, until: None },
+        queue: target.queue.clone(),
+        plugin: arrival.plugin.clone(),
+        attempt: NonZeroU32::MIN,
+        since: now,
+        due_at: now,
+        cause: Cause::First,
+        notifications: vec![arrival.notification.clone()],
+        omitted: 0,
+        resume: None,
+        memory: None,
+        begun: None,
+    }
+}
+
+struct New {
+    state: State,
+    now: Timestamp,
+    takes_slot: bool,
+    why: Option<String>,
+}
+
+fn insert_delivery(session: &Session, target: &Target, arrival: &Arrival<'_>, new: &New) -> Result<i64, InboxError> {
+    let sql = "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, next_at, attempts, epoch,
+                                     started_at, level, slot, why)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let now = new.now.as_millisecond();
+    let flies = new.state == State::InFlight;
+    let values = params![
+        target.row.id,
+        arrival.row_id,
+        arrival.plugin.as_str(),
+        new.state.as_str(),
+        now,
+        (new.state == State::Pending).then_some(now),
+        i64::from(flies),
+        flies.then_some(session.store.epoch),
+        flies.then_some(now),
+        rows::level_number(arrival.notification.effective_level),
+        new.takes_slot.then_some(1),
+        new.why,
+    ];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    Ok(session.connection.last_insert_rowid())
+}
+
+/// Keeps the position and how the read went.
+fn end_read(session: &Session, source: i64, intake: &Intake) -> Result<(), InboxError> {
+    let now = intake.received_at.as_millisecond();
+    match &intake.ended {
+        Ended::Answered { revision, is_backlog } => {
+            let sql =
+                "UPDATE source SET moved_at = CASE WHEN ?2 IS NOT NULL AND ?2 IS NOT cursor THEN ?3 ELSE moved_at END,
+                              cursor = coalesce(?2, cursor), read_at = ?3, failures = 0, told = 0, backlog = ?5,
+                              revision = coalesce(?4, revision)
+                       WHERE id = ?1";
+            let values = params![source, intake.cursor, now, revision, is_backlog];
+            prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+        }
+        Ended::Failed { reason, failures, told } => {
+            let sql = "UPDATE source SET failed_at = ?2, failure = ?3, failures = ?4, told = ?5 WHERE id = ?1";
+            let values = params![source, now, reason, failures, rows::told_number(*told)];
+            prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+        }
+    }
+    Ok(())
+}
+
+fn source(session: &Session, workspace: i64, name: &Name) -> Result<i64, InboxError> {
+    let connection = &session.connection;
+    let select = "SELECT id FROM source WHERE workspace = ?1 AND name = ?2";
+    let found = prepare(connection, select)?
+        .query_row(params![workspace, name.as_str()], |row| row.get(0))
+        .optional()
+        .map_err(unavailable)?;
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let insert = "INSERT INTO source (workspace, name) VALUES (?1, ?2)";
+    prepare(connection, insert)?.execute(params![workspace, name.as_str()]).map_err(unavailable)?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Whether the source uses this id for the first time.
+fn insert_seen(session: &Session, place: &Place<'_>, event_id: &str) -> Result<bool, InboxError> {
+    let sql = "INSERT INTO seen (source, event_id, received_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    let values = params![place.source, event_id, place.received_at.as_millisecond()];
+    Ok(prepare(&session.connection, sql)?.execute(values).map_err(unavailable)? == 1)
+}
+
+fn insert_notification(session: &Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {
+    let sql = "INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level,
+                                         subject, title, body, link, data)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let event = &entry.event;
+    let values = params![
+        id,
+        place.source,
+        event.event_id,
+        event.name,
+        event.timestamp.to_string(),
+        place.received_at.as_millisecond(),
+        rows::level_number(event.level),
+        rows::level_number(entry.effective_level),
+        event.subject,
+        event.title,
+        event.body,
+        event.link,
+        event.data,
+    ];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    Ok(())
+}

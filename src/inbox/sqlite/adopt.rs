@@ -1,0 +1,165 @@
+//! The start of a store, and what a new book of targets changes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ring::rand::{SecureRandom, SystemRandom};
+use rusqlite::{Connection, Row, params};
+
+use super::claim::CUT_OFF;
+use super::errors::unavailable;
+use super::finish;
+use super::rows::{self, moment, prepare};
+use super::session::Session;
+use super::{InboxError, Store};
+use crate::inbox::Adopted;
+use crate::inbox::book::{Admission, Book, QueueKey};
+use crate::inbox::delivery::State;
+
+/// Why deliveries of a target that is gone are cancelled.
+pub(super) const GONE: &str = "its target is not in the configuration any more";
+
+/// Begins a new epoch and takes back what earlier ones left in flight: each attempt goes on, and what it was about to do
+/// may have begun.
+pub(super) fn begin_epoch(connection: &mut Connection, now: Timestamp) -> Result<Store, InboxError> {
+    let transaction = connection.transaction().map_err(unavailable)?;
+    let tag = format!("{:08x}", fastrand::u32(..));
+    let sql = "INSERT INTO store (only, tag, epoch, key) VALUES (1, ?1, 1, ?2)
+               ON CONFLICT (only) DO UPDATE SET epoch = epoch + 1, key = coalesce(key, ?2)";
+    transaction.execute(sql, params![tag, random_key()?]).map_err(unavailable)?;
+    let store = current_epoch(&transaction)?;
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, flags = flags | ?4 WHERE epoch < ?1";
+    let values = params![store.epoch, State::Waiting.as_str(), now.as_millisecond(), CUT_OFF];
+    transaction.execute(sql, values).map_err(unavailable)?;
+    transaction.commit().map_err(unavailable)?;
+    Ok(store)
+}
+
+fn random_key() -> Result<Vec<u8>, InboxError> {
+    let mut key = vec![0; 32];
+    let refused = |_| InboxError::Open("the system gives no random numbers".to_owned());
+    SystemRandom::new().fill(&mut key).map_err(refused)?;
+    Ok(key)
+}
+
+pub(super) fn current_epoch(connection: &Connection) -> Result<Store, InboxError> {
+    let row = |row: &Row<'_>| {
+        let key: Option<[u8; 32]> = row.get(2)?;
+        Ok(Store { tag: row.get::<_, String>(0)?.into(), epoch: row.get(1)?, key: key.unwrap_or_default() })
+    };
+    connection.query_row("SELECT tag, epoch, key FROM store", [], row).map_err(unavailable)
+}
+
+/// A target as it stands in the store.
+struct Known {
+    id: i64,
+    queue: QueueKey,
+    is_blocked: bool,
+}
+
+/// Takes up a book.
+pub(super) fn adopt(
+    session: &mut Session,
+    book: Arc<Book>,
+    admission: Option<Arc<dyn Admission>>,
+    now: Timestamp,
+) -> Result<Adopted, InboxError> {
+    session.forget();
+    let mut adopted = Adopted::default();
+    for known in known(session)? {
+        match book.get(&known.queue) {
+            Some(_) => {}
+            None => match book.moved(&known.queue) {
+                Some(there) => move_to(session, &known, there)?,
+                None => cancel(session, &known, &mut adopted)?,
+            },
+        }
+    }
+    for known in known(session)? {
+        let Some(rule) = book.get(&known.queue) else { continue };
+        if rule.blocked.is_none() && !known.is_blocked {
+            unblock(session, known.id, now)?;
+        }
+        if let Some(at) = first_due(session, known.id)? {
+            adopted.due.push((known.queue.clone(), at));
+        }
+        if rule.is_strict
+            && let Some((number, at)) = head(session, known.id)?
+        {
+            adopted.heads.push((known.queue, number, at));
+        }
+    }
+    adopted.lanes = finish::lanes(session)?;
+    session.forget();
+    session.book = Some(book);
+    session.admission = admission;
+    Ok(adopted)
+}
+
+fn known(session: &Session) -> Result<Vec<Known>, InboxError> {
+    let select = "SELECT t.id, w.name, t.route, t.name, t.blocked IS NOT NULL
+                  FROM target t JOIN workspace w ON w.id = t.workspace ORDER BY t.id";
+    let mut statement = prepare(&session.connection, select)?;
+    let row = |row: &Row<'_>| {
+        let queue = QueueKey {
+            workspace: rows::name(row, 1)?,
+            route: rows::name(row, 2)?,
+            target: row.get::<_, String>(3)?.into(),
+        };
+        Ok(Known { id: row.get(0)?, queue, is_blocked: row.get(4)? })
+    };
+    let found = statement.query_map([], row).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
+}
+
+/// The target stands under another route now. Where that has a queue already, the deliveries go over to it.
+fn move_to(session: &mut Session, known: &Known, there: &QueueKey) -> Result<(), InboxError> {
+    let workspace = session.workspace(&there.workspace)?;
+    let exists = "SELECT 1 FROM target WHERE workspace = ?1 AND route = ?2 AND name = ?3";
+    let key = params![workspace, there.route.as_str(), &*there.target];
+    let is_taken = prepare(&session.connection, exists)?.exists(key).map_err(unavailable)?;
+    if !is_taken {
+        let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
+        let mut update = prepare(&session.connection, sql)?;
+        return update.execute(params![known.id, there.route.as_str()]).map(drop).map_err(unavailable);
+    }
+    let to = session.target(there)?.row.id;
+    let sql = "UPDATE delivery SET target = ?2, gather = NULL WHERE target = ?1 AND (next_at IS NOT NULL OR state = 'blocked')";
+    prepare(&session.connection, sql)?.execute([known.id, to]).map(drop).map_err(unavailable)
+}
+
+/// The target is gone, and with it whatever it still was owed.
+fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(), InboxError> {
+    let set = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?2";
+    let mut rows = 0;
+    for which in ["next_at IS NOT NULL", "state = 'blocked'"] {
+        let sql = format!("{set} WHERE target = ?1 AND {which}");
+        rows += prepare(&session.connection, &sql)?.execute(params![known.id, GONE]).map_err(unavailable)?;
+    }
+    if rows > 0 {
+        adopted.cancelled.push((known.queue.clone(), rows.try_into().unwrap_or(u64::MAX)));
+    }
+    Ok(())
+}
+
+/// What waited for the plugin need not any more.
+fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
+    let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, why = NULL WHERE target = ?1 AND state = 'blocked'";
+    prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
+}
+
+fn first_due(session: &Session, target: i64) -> Result<Option<Timestamp>, InboxError> {
+    let select = "SELECT min(next_at) FROM delivery WHERE target = ?1 AND next_at IS NOT NULL";
+    let at: Option<i64> =
+        prepare(&session.connection, select)?.query_row([target], |row| row.get(0)).map_err(unavailable)?;
+    Ok(at.map(moment))
+}
+
+/// The oldest delivery that was begun: in a queue that keeps its order the others wait for it.
+fn head(session: &Session, target: i64) -> Result<Option<(i64, Timestamp)>, InboxError> {
+    let select = "SELECT id, next_at FROM delivery
+                  WHERE target = ?1 AND next_at IS NOT NULL AND attempts > 0 ORDER BY id LIMIT 1";
+    let mut statement = prepare(&session.connection, select)?;
+    let mut found = statement.query_map([target], |row| Ok((row.get(0)?, moment(row.get(1)?)))).map_err(unavailable)?;
+    found.next().transpose().map_err(unavailable)
+}

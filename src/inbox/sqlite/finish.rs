@@ -1,0 +1,307 @@
+//! What attempts leave behind: the past of those that go on, the end of those that are over, and what is kept for later.
+
+use std::fmt::Write as _;
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::InboxError;
+use super::accept::insert_notices;
+use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED, subject};
+use super::errors::unavailable;
+use super::gather::{self, moved};
+use super::rows::{moment, prepare};
+use super::session::{Session, Target};
+use crate::inbox::book::{LaneKey, QueueKey};
+use crate::inbox::delivery::{Input, Outcome, State};
+use crate::inbox::{Change, DeliveryId, Fence, Finished, Kept, LaneRecord, Paused, Progress};
+
+/// Subjects that one target remembers; beyond, those forgotten longest go.
+const SUBJECTS_MAX: u32 = 10_000;
+
+/// What is remembered and not touched for this long is forgotten.
+const MEMORY_AGE_MAX: SignedDuration = SignedDuration::from_hours(90 * 24);
+
+/// A delivery in flight, as far as its end concerns.
+struct InFlight {
+    target: i64,
+    queue: QueueKey,
+    slot: Option<i64>,
+    flags: i64,
+}
+
+/// The delivery, if it is still in the hands of whoever has this fence.
+fn held(session: &Session, id: &DeliveryId, fence: Fence) -> Result<InFlight, InboxError> {
+    let select = "SELECT d.target, t.route, t.name, w.name, d.slot, d.flags
+                  FROM delivery d JOIN target t ON t.id = d.target JOIN workspace w ON w.id = t.workspace
+                  WHERE d.id = ?1 AND d.epoch = ?2";
+    let row = |row: &Row<'_>| {
+        let queue = QueueKey {
+            workspace: super::rows::name(row, 3)?,
+            route: super::rows::name(row, 1)?,
+            target: row.get::<_, String>(2)?.into(),
+        };
+        Ok(InFlight { target: row.get(0)?, queue, slot: row.get(4)?, flags: row.get(5)? })
+    };
+    prepare(&session.connection, select)?
+        .query_row(params![id.number, fence.epoch], row)
+        .optional()
+        .map_err(unavailable)?
+        .ok_or_else(|| InboxError::Unavailable(format!("delivery {id} is not in the hands of this attempt any more")))
+}
+
+fn flags_of(progress: Progress) -> i64 {
+    let flag = |is, flag| if is { flag } else { 0 };
+    flag(progress.touched, TOUCHED) | flag(progress.reached, REACHED)
+}
+
+/// Keeps the past of an attempt that goes on.
+pub(super) fn keep(session: &Session, kept: &Kept) -> Result<(), InboxError> {
+    let held = held(session, &kept.id, kept.fence)?;
+    let flags = flags_of(kept.progress) | (held.flags & WAITED) | HAS_EFFECTS;
+    let sql = "UPDATE delivery SET steps = ?2, flags = ?3 WHERE id = ?1";
+    prepare(&session.connection, sql)?
+        .execute(params![kept.id.number, kept.progress.steps, flags])
+        .map_err(unavailable)?;
+    add_effects(session, kept)
+}
+
+fn add_effects(session: &Session, kept: &Kept) -> Result<(), InboxError> {
+    let sql = "INSERT INTO effect (delivery, number, at, digest, answer) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (delivery, number) DO UPDATE SET at = ?3, digest = ?4, answer = ?5";
+    let mut insert = prepare(&session.connection, sql)?;
+    for (number, effect) in (kept.kept_before..).zip(&kept.effects) {
+        let at = effect.at.as_millisecond();
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        insert
+            .execute(params![kept.id.number, number, at, effect.action_digest, effect.answer])
+            .map_err(unavailable)?;
+    }
+    Ok(())
+}
+
+/// Lets an attempt rest.
+pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxError> {
+    let id = paused.kept.id.number;
+    let held = held(session, &paused.kept.id, paused.kept.fence)?;
+    let until = paused.until;
+    let next = moved(State::InFlight, Input::Paused { until }, until)?;
+    let mut flags = flags_of(paused.kept.progress);
+    if paused.is_wait {
+        forget_effects(session, id)?;
+        flags |= WAITED;
+    } else {
+        add_effects(session, &paused.kept)?;
+        flags |= (held.flags & (WAITED | HAS_EFFECTS)) | if paused.kept.effects.is_empty() { 0 } else { HAS_EFFECTS };
+    }
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, steps = ?4, flags = ?5 WHERE id = ?1";
+    let at = next.next_at.map(Timestamp::as_millisecond);
+    let values = params![id, next.state.as_str(), at, paused.kept.progress.steps, flags];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    change_resume(session, id, &paused.resume)?;
+    keep_lanes(session, &paused.lanes)?;
+    session.now_due(&held.queue, until);
+    Ok(())
+}
+
+fn forget_effects(session: &Session, id: i64) -> Result<(), InboxError> {
+    prepare(&session.connection, "DELETE FROM effect WHERE delivery = ?1")?.execute([id]).map(drop).map_err(unavailable)
+}
+
+fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), InboxError> {
+    let value = match change {
+        Change::Keep => return Ok(()),
+        Change::Set(value) => Some(value),
+        Change::Forget => None,
+    };
+    let sql = "UPDATE delivery SET resume = ?2 WHERE id = ?1";
+    prepare(&session.connection, sql)?.execute(params![id, value]).map(drop).map_err(unavailable)
+}
+
+/// Records the end of an attempt; returns the numbers that its notices got.
+pub(super) fn finish(session: &mut Session, finished: Finished) -> Result<Vec<Option<u64>>, InboxError> {
+    let number = finished.id.number;
+    let held = held(session, &finished.id, finished.fence)?;
+    let target = session.target(&held.queue)?;
+    let is_given_back = finished.attempt.outcome == Outcome::Interrupted;
+    end(session, &finished, &held, is_given_back)?;
+    if !is_given_back {
+        insert_attempt(session, &finished)?;
+    }
+    if held.flags & HAS_EFFECTS != 0 {
+        forget_effects(session, number)?;
+    }
+    change_resume(session, number, &finished.resume)?;
+    remember(session, &finished, held.target)?;
+    keep_lanes(session, &finished.lanes)?;
+    count_for_at_most(session, &target, &held, &finished)?;
+    if finished.next.state == State::Blocked {
+        let why = finished.attempt.reason.as_deref().unwrap_or("the plugin asks for a person");
+        session.set_blocked(&held.queue, Some(why))?;
+    }
+    if let Some(at) = finished.next.next_at {
+        session.now_due(&held.queue, at);
+    }
+    insert_notices(session, &held.queue.workspace, finished.attempt.ended_at, finished.notices)
+}
+
+fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: bool) -> Result<(), InboxError> {
+    let attempt = &finished.attempt;
+    let next = finished.next;
+    // What reached the destination is counted by the time it did; what is over counts no more.
+    let keeps_slot = held.slot.is_some() && !finished.reached && !next.state.is_final() && next.state != State::Blocked;
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, attempts = attempts - ?4, epoch = NULL, started_at = NULL,
+                      last_outcome = CASE ?4 WHEN 1 THEN last_outcome ELSE ?5 END,
+                      cause = CASE ?4 WHEN 1 THEN cause END, slot = ?6, steps = 0, flags = 0,
+                      why = CASE ?2 WHEN 'blocked' THEN ?7 END
+               WHERE id = ?1";
+    let values = params![
+        finished.id.number,
+        next.state.as_str(),
+        next.next_at.map(Timestamp::as_millisecond),
+        i64::from(is_given_back),
+        attempt.outcome.as_str(),
+        keeps_slot.then_some(1),
+        attempt.reason,
+    ];
+    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+}
+
+fn insert_attempt(session: &Session, finished: &Finished) -> Result<(), InboxError> {
+    let attempt = &finished.attempt;
+    let sql = "INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, reason, steps, plugin_version,
+                                    plugin_digest)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let values = params![
+        finished.id.number,
+        attempt.number.get(),
+        attempt.started_at.as_millisecond(),
+        attempt.ended_at.as_millisecond(),
+        attempt.outcome.as_str(),
+        attempt.reason,
+        attempt.steps,
+        attempt.plugin_version,
+        attempt.plugin_digest,
+    ];
+    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+}
+
+/// Keeps what the target remembers of the subject, unless something newer is there.
+fn remember(session: &Session, finished: &Finished, target: i64) -> Result<(), InboxError> {
+    let (change, version) = &finished.remember;
+    if *change == Change::Keep {
+        return Ok(());
+    }
+    let Some(row) = gather::find(session, finished.id.number)? else { return Ok(()) };
+    let Some(subject) = subject(session, &row)? else { return Ok(()) };
+    let connection = &session.connection;
+    let now = finished.attempt.ended_at;
+    match change {
+        Change::Keep => {}
+        Change::Forget => {
+            let sql = "DELETE FROM memory WHERE target = ?1 AND subject = ?2 AND version = ?3";
+            prepare(connection, sql)?.execute(params![target, subject, version]).map_err(unavailable)?;
+        }
+        Change::Set(value) => {
+            let sql = "INSERT INTO memory (target, subject, value, version, updated_at) VALUES (?1, ?2, ?3, ?4 + 1, ?5)
+                       ON CONFLICT (target, subject) DO UPDATE SET value = ?3, version = ?4 + 1, updated_at = ?5
+                       WHERE version = ?4";
+            let values = params![target, subject, value, version, now.as_millisecond()];
+            prepare(connection, sql)?.execute(values).map_err(unavailable)?;
+            if *version == 0 {
+                forget_old(session, target, now)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A new subject is the moment to forget old ones.
+fn forget_old(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
+    let connection = &session.connection;
+    let oldest = now.checked_sub(MEMORY_AGE_MAX).unwrap_or(Timestamp::MIN).as_millisecond();
+    let sql = "DELETE FROM memory WHERE target = ?1 AND updated_at < ?2";
+    prepare(connection, sql)?.execute([target, oldest]).map_err(unavailable)?;
+    let sql = "DELETE FROM memory WHERE target = ?1 AND subject IN (
+                   SELECT subject FROM memory WHERE target = ?1 ORDER BY updated_at DESC LIMIT -1 OFFSET ?2)";
+    prepare(connection, sql)?.execute(params![target, SUBJECTS_MAX]).map(drop).map_err(unavailable)
+}
+
+/// Counts an attempt that reached the destination; looks at the surplus again when one came to nothing.
+fn count_for_at_most(
+    session: &mut Session,
+    target: &Target,
+    held: &InFlight,
+    finished: &Finished,
+) -> Result<(), InboxError> {
+    let Some(at_most) = target.timing().and_then(|timing| timing.at_most.clone()) else { return Ok(()) };
+    let now = finished.attempt.ended_at;
+    if finished.reached {
+        let sql = "INSERT INTO reached (target, at, times) VALUES (?1, ?2, 1)
+                   ON CONFLICT (target, at) DO UPDATE SET times = times + 1";
+        prepare(&session.connection, sql)?.execute([held.target, now.as_millisecond()]).map_err(unavailable)?;
+        let per = SignedDuration::try_from(at_most.per).unwrap_or(SignedDuration::MAX);
+        let oldest = now.checked_sub(per).unwrap_or(Timestamp::MIN).as_millisecond();
+        let sql = "DELETE FROM reached WHERE target = ?1 AND at < ?2";
+        prepare(&session.connection, sql)?.execute([held.target, oldest]).map_err(unavailable)?;
+    } else if held.slot.is_some() && (finished.next.state.is_final() || finished.next.state == State::Blocked) {
+        surplus_may_go(session, &held.queue, held.target, now)?;
+    }
+    Ok(())
+}
+
+/// The surplus of a target is looked at again now.
+pub(super) fn surplus_may_go(
+    session: &mut Session,
+    queue: &QueueKey,
+    target: i64,
+    now: Timestamp,
+) -> Result<(), InboxError> {
+    let sql = "UPDATE delivery SET next_at = ?2 WHERE target = ?1 AND gather = 'surplus' AND next_at > ?2";
+    let rows = prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map_err(unavailable)?;
+    if rows > 0 {
+        session.now_due(queue, now);
+    }
+    Ok(())
+}
+
+fn keep_lanes(session: &Session, lanes: &[LaneRecord]) -> Result<(), InboxError> {
+    let sql = "INSERT INTO lane (workspace, plugin, key, paused_until, effects) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (workspace, plugin, key) DO UPDATE SET paused_until = ?4, effects = ?5";
+    for record in lanes {
+        let LaneKey { workspace, plugin, key } = &record.lane;
+        let effects = record.effects.iter().fold(String::new(), |mut text, (at, times)| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}{}*{times}", if text.is_empty() { "" } else { " " }, at.as_millisecond());
+            text
+        });
+        let paused_until = record.paused_until.map(Timestamp::as_millisecond);
+        let values = params![workspace.as_str(), plugin.as_str(), &**key, paused_until, effects];
+        prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    }
+    Ok(())
+}
+
+/// Every lane's record. One that cannot be read is taken as empty: a pace is lost, no delivery.
+pub(super) fn lanes(session: &Session) -> Result<Vec<LaneRecord>, InboxError> {
+    let select = "SELECT workspace, plugin, key, paused_until, effects FROM lane";
+    let mut statement = prepare(&session.connection, select)?;
+    let row = |row: &Row<'_>| {
+        let effects = row.get::<_, String>(4)?;
+        let effect = |word: &str| {
+            let (at, times) = word.split_once('*')?;
+            Some((moment(at.parse().ok()?), times.parse().ok()?))
+        };
+        Ok(LaneRecord {
+            lane: LaneKey {
+                workspace: super::rows::name(row, 0)?,
+                plugin: super::rows::name(row, 1)?,
+                key: row.get::<_, String>(2)?.into(),
+            },
+            paused_until: row.get::<_, Option<i64>>(3)?.map(moment),
+            effects: effects.split_whitespace().filter_map(effect).collect(),
+        })
+    };
+    let found = statement.query_map([], row).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
+}

@@ -1,0 +1,212 @@
+//! What waits before it may be claimed: escalations, quiet hours, digests, a surplus. The plan says what happens next
+//! (`route/plan.rs`); here it is carried out, in the transaction that asked.
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::accept::at_once;
+use super::digest::{Digest, Joining, insert, join, stay};
+use super::errors::unavailable;
+use super::rows::{self, moment, prepare};
+use super::session::{Session, Target};
+use super::{InboxError, Name};
+use crate::inbox::delivery::{Input, Next, State, transition};
+use crate::notification::{Level, Notification};
+use crate::route::timing::Timing;
+use crate::route::{Acknowledged, Stage, Standing, Step, Subject, plan};
+
+/// A notification that matched just now.
+pub(super) struct Arrival<'a> {
+    pub(super) row_id: i64,
+    pub(super) notification: &'a Notification,
+    pub(super) plugin: &'a Name,
+}
+
+/// A delivery that was not claimed yet.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) id: i64,
+    pub(super) state: State,
+    /// Its first notification.
+    pub(super) notification: i64,
+    pub(super) gather: Option<String>,
+    pub(super) level: Level,
+    pub(super) items: u32,
+    pub(super) bytes: i64,
+    pub(super) omitted: u32,
+}
+
+pub(super) const WAITING: &str = "id, state, notification, gather, level, items, bytes, omitted";
+
+pub(super) fn waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
+    Ok(Waiting {
+        id: row.get(0)?,
+        state: rows::state(row, 1)?,
+        notification: row.get(2)?,
+        gather: row.get(3)?,
+        level: rows::level(row, 4)?,
+        items: row.get(5)?,
+        bytes: row.get(6)?,
+        omitted: row.get(7)?,
+    })
+}
+
+/// Puts a notification that matched where its target's timing wants it.
+pub(super) fn matched(
+    session: &mut Session,
+    target: &Target,
+    arrival: &Arrival<'_>,
+    now: Timestamp,
+) -> Result<(), InboxError> {
+    let Some(timing) = target.timing() else { return at_once(session, target, arrival, now, false) };
+    let one = arrival.notification;
+    let subject = Subject {
+        received_at: one.received_at,
+        level: one.effective_level,
+        source: one.source.as_str(),
+        name: &one.event.name,
+        subject: one.event.subject.as_deref(),
+        acknowledged: Acknowledged::No,
+    };
+    match ask(session, target, timing, Stage::Matched, &subject, now)? {
+        Step::Wait { until } => {
+            insert(session, target, arrival, Next { state: State::Scheduled, next_at: Some(until) }, None, now)?;
+            session.now_due(&target.queue, until);
+            Ok(())
+        }
+        Step::Suppress => {
+            insert(session, target, arrival, Next { state: State::Suppressed, next_at: None }, None, now).map(drop)
+        }
+        Step::Gather { key, why, until } => {
+            join(session, target, &Joining::New(arrival), &Digest { key: &key, why, until }, now)
+        }
+        Step::Go => at_once(session, target, arrival, now, target.has_at_most()),
+    }
+}
+
+/// Moves on what has waited long enough. Afterwards its row may be pending, wait again, be suppressed, or be part of
+/// another digest.
+pub(super) fn advance(
+    session: &mut Session,
+    target: &Target,
+    row: &Waiting,
+    stage: Stage,
+    now: Timestamp,
+) -> Result<(), InboxError> {
+    let plain = Timing::default();
+    let timing = target.timing().unwrap_or(&plain);
+    let (source, name, text, received_at) = facts(session, row.notification)?;
+    let acknowledged = if timing.unless.is_some() { acknowledged(session, row)? } else { Acknowledged::No };
+    let subject =
+        Subject { received_at, level: row.level, source: &source, name: &name, subject: text.as_deref(), acknowledged };
+    match ask(session, target, timing, stage, &subject, now)? {
+        // Only what matched just now is asked to wait.
+        Step::Go | Step::Wait { .. } => release(session, target, row, now),
+        Step::Suppress => suppress(session, row),
+        Step::Gather { key, why, until } if row.gather.as_ref() == Some(&key) => {
+            stay(session, target, row, &Digest { key: &key, why, until })
+        }
+        Step::Gather { key, why, until } => {
+            join(session, target, &Joining::Row(row), &Digest { key: &key, why, until }, now)
+        }
+    }
+}
+
+fn ask(
+    session: &Session,
+    target: &Target,
+    timing: &Timing,
+    stage: Stage,
+    subject: &Subject<'_>,
+    now: Timestamp,
+) -> Result<Step, InboxError> {
+    let (reached, going) = match &timing.at_most {
+        Some(at_most) => standing(session, target, later_ago(now, at_most.per), at_most.count)?,
+        None => (Vec::new(), 0),
+    };
+    Ok(plan(timing, stage, subject, &Standing { reached: &reached, going }, now))
+}
+
+fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
+    jiff::SignedDuration::try_from(ago).ok().and_then(|ago| now.checked_sub(ago).ok()).unwrap_or(Timestamp::MIN)
+}
+
+/// When attempts reached the destination after `since`, and how many deliveries are on their way. Both are cut where more
+/// would change nothing.
+fn standing(
+    session: &Session,
+    target: &Target,
+    since: Timestamp,
+    count: u32,
+) -> Result<(Vec<Timestamp>, u32), InboxError> {
+    let select = "SELECT at, times FROM reached WHERE target = ?1 AND at > ?2 ORDER BY at";
+    let mut statement = prepare(&session.connection, select)?;
+    let row = |row: &Row<'_>| Ok((moment(row.get(0)?), row.get::<_, u32>(1)?));
+    let found = statement.query_map(params![target.row.id, since.as_millisecond()], row).map_err(unavailable)?;
+    let mut reached = Vec::new();
+    for found in found {
+        let (at, times) = found.map_err(unavailable)?;
+        reached.extend(std::iter::repeat_n(at, usize::try_from(times).unwrap_or(usize::MAX)));
+    }
+    let counted = "SELECT count(*) FROM (SELECT 1 FROM delivery WHERE target = ?1 AND slot IS NOT NULL LIMIT ?2)";
+    let going = prepare(&session.connection, counted)?
+        .query_row(params![target.row.id, count], |row| row.get(0))
+        .map_err(unavailable)?;
+    Ok((reached, going))
+}
+
+type Facts = (String, String, Option<String>, Timestamp);
+
+fn facts(session: &Session, notification: i64) -> Result<Facts, InboxError> {
+    let select = "SELECT s.name, n.name, n.subject, n.received_at FROM notification n JOIN source s ON s.id = n.source
+                  WHERE n.id = ?1";
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, moment(row.get(3)?)));
+    prepare(&session.connection, select)?.query_row([notification], row).map_err(unavailable)
+}
+
+/// Who acknowledged all that a delivery stands for.
+pub(super) fn acknowledged(session: &Session, row: &Waiting) -> Result<Acknowledged, InboxError> {
+    let select =
+        "SELECT min(CASE WHEN n.acknowledged_at IS NULL THEN 0 WHEN n.acknowledged_agent = 1 THEN 1 ELSE 2 END)
+                  FROM notification n
+                  WHERE n.id = ?2 AND NOT EXISTS (SELECT 1 FROM item i WHERE i.delivery = ?1)
+                     OR n.id IN (SELECT i.notification FROM item i WHERE i.delivery = ?1)";
+    let least: Option<u8> = prepare(&session.connection, select)?
+        .query_row(params![row.id, row.notification], |row| row.get(0))
+        .map_err(unavailable)?;
+    Ok(match least {
+        Some(2) => Acknowledged::ByPerson,
+        Some(1) => Acknowledged::ByAgent,
+        _ => Acknowledged::No,
+    })
+}
+
+/// One delivery that was not claimed yet.
+pub(super) fn find(session: &Session, id: i64) -> Result<Option<Waiting>, InboxError> {
+    let sql = format!("SELECT {WAITING} FROM delivery WHERE id = ?1");
+    prepare(&session.connection, &sql)?.query_row([id], waiting).optional().map_err(unavailable)
+}
+
+/// Lets it go. Until it is claimed more may join.
+fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp) -> Result<(), InboxError> {
+    let next = moved(row.state, Input::Released, now)?;
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3, slot = ?4 WHERE id = ?1";
+    let at = next.next_at.map(Timestamp::as_millisecond);
+    let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.now_due(&target.queue, now);
+    Ok(())
+}
+
+/// Its `unless` is met.
+pub(super) fn suppress(session: &Session, row: &Waiting) -> Result<(), InboxError> {
+    let next = moved(row.state, Input::Suppressed, Timestamp::MIN)?;
+    let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = 'it was acknowledged'
+               WHERE id = ?1";
+    prepare(&session.connection, sql)?.execute(params![row.id, next.state.as_str()]).map(drop).map_err(unavailable)
+}
+
+/// Where an input moves a delivery; the store asks only for what its rows allow.
+pub(super) fn moved(state: State, input: Input, now: Timestamp) -> Result<Next, InboxError> {
+    transition(state, input, now).map_err(|error| InboxError::Unavailable(error.to_string()))
+}

@@ -1,0 +1,227 @@
+//! What the writing thread has at hand: the connection, what it remembers of rows, the book of targets, and what is to be
+//! told once a commit holds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::sync::Notify;
+
+use super::errors::unavailable;
+use super::rows::{prepare, unreadable};
+use super::{InboxError, Name, Store};
+use crate::inbox::book::{Admission, Book, QueueKey, Rule};
+use crate::inbox::{Claim, News};
+use crate::route::timing::Timing;
+
+/// Rows remembered; beyond, all are forgotten and looked up again.
+const REMEMBERED_MAX: usize = 100_000;
+
+/// The writing thread's own.
+pub(super) struct Session {
+    pub(super) connection: Connection,
+    pub(super) store: Store,
+    /// None until one is adopted.
+    pub(super) book: Option<Arc<Book>>,
+    pub(super) admission: Option<Arc<dyn Admission>>,
+    desk: Arc<Desk>,
+    workspaces: HashMap<Name, i64>,
+    targets: HashMap<QueueKey, TargetRow>,
+    /// What the open transaction claimed as it wrote, with the subject it was admitted for.
+    admitted: Vec<(Claim, Option<String>)>,
+    /// What the open transaction made due.
+    due: Vec<(QueueKey, Timestamp)>,
+}
+
+/// A row of `target`.
+#[derive(Clone, Debug)]
+pub(super) struct TargetRow {
+    pub(super) id: i64,
+    /// Why a person must mend something first.
+    pub(super) blocked: Option<String>,
+}
+
+/// A target with what the configuration says of it now.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) queue: QueueKey,
+    pub(super) row: TargetRow,
+    /// None when the configuration does not have it any more.
+    pub(super) rule: Option<Arc<Rule>>,
+}
+
+impl Target {
+    pub(super) fn timing(&self) -> Option<&Timing> {
+        self.rule.as_ref().map(|rule| &rule.timing).filter(|timing| !timing.is_plain())
+    }
+
+    /// Why nothing can be delivered to it now.
+    pub(super) fn blocked(&self) -> Option<&str> {
+        let by_rule = self.rule.as_ref().and_then(|rule| rule.blocked.as_deref());
+        self.row.blocked.as_deref().or(by_rule)
+    }
+
+    pub(super) fn by_subject(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.by_subject)
+    }
+
+    pub(super) fn has_at_most(&self) -> bool {
+        self.timing().is_some_and(|timing| timing.at_most.is_some())
+    }
+}
+
+/// Where the news waits for the one who asks.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    news: Mutex<News>,
+    changed: Notify,
+}
+
+impl Desk {
+    pub(super) async fn news(&self) -> News {
+        loop {
+            let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
+            if !news.claims.is_empty() || !news.due.is_empty() {
+                return news;
+            }
+            self.changed.notified().await;
+        }
+    }
+}
+
+/// How much was to be told when a request began.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    admitted: usize,
+    due: usize,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection, store: Store, desk: Arc<Desk>) -> Self {
+        Self {
+            connection,
+            store,
+            book: None,
+            admission: None,
+            desk,
+            workspaces: HashMap::new(),
+            targets: HashMap::new(),
+            admitted: Vec::new(),
+            due: Vec::new(),
+        }
+    }
+
+    pub(super) fn told(&self) -> Told {
+        Told { admitted: self.admitted.len(), due: self.due.len() }
+    }
+
+    /// Something was rolled back: what was to be told of it is not, and no row is remembered any more.
+    pub(super) fn undo(&mut self, since: Told) {
+        self.forget();
+        self.due.truncate(since.due);
+        for (claim, subject) in self.admitted.drain(since.admitted.min(self.admitted.len())..) {
+            if let Some(admission) = &self.admission {
+                admission.give_back(&claim.queue, subject.as_deref());
+            }
+        }
+    }
+
+    /// The commit holds.
+    pub(super) fn tell(&mut self) {
+        if self.admitted.is_empty() && self.due.is_empty() {
+            return;
+        }
+        let mut news = self.desk.news.lock().unwrap_or_else(PoisonError::into_inner);
+        news.claims.extend(self.admitted.drain(..).map(|(claim, _)| claim));
+        for (queue, at) in self.due.drain(..) {
+            // Neighbours are mostly of one queue; the one who asks sorts out the rest.
+            match news.due.last_mut() {
+                Some((last, due)) if *last == queue => *due = at.min(*due),
+                _ => news.due.push((queue, at)),
+            }
+        }
+        drop(news);
+        self.desk.changed.notify_one();
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.workspaces.clear();
+        self.targets.clear();
+    }
+
+    pub(super) fn now_due(&mut self, queue: &QueueKey, at: Timestamp) {
+        self.due.push((queue.clone(), at));
+    }
+
+    /// Whether an attempt may start now; then it is the caller's to write and to hand over by [`Session::claimed`].
+    pub(super) fn admit(&self, queue: &QueueKey, subject: Option<&str>) -> bool {
+        self.admission.as_ref().is_some_and(|admission| admission.admit(queue, subject))
+    }
+
+    pub(super) fn claimed(&mut self, claim: Claim, subject: Option<String>) {
+        self.admitted.push((claim, subject));
+    }
+
+    /// Takes back an admission whose delivery could not be written.
+    pub(super) fn not_claimed(&self, queue: &QueueKey, subject: Option<&str>) {
+        if let Some(admission) = &self.admission {
+            admission.give_back(queue, subject);
+        }
+    }
+
+    /// The row of a workspace, made if there is none.
+    pub(super) fn workspace(&mut self, name: &Name) -> Result<i64, InboxError> {
+        if let Some(id) = self.workspaces.get(name) {
+            return Ok(*id);
+        }
+        let connection = &self.connection;
+        let insert = "INSERT INTO workspace (name) VALUES (?1) ON CONFLICT (name) DO NOTHING";
+        prepare(connection, insert)?.execute([name.as_str()]).map_err(unavailable)?;
+        let id = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?
+            .query_row([name.as_str()], |row| row.get(0))
+            .optional()
+            .map_err(unavailable)?
+            .ok_or_else(|| unreadable("workspace"))?;
+        if self.workspaces.len() >= REMEMBERED_MAX {
+            self.workspaces.clear();
+        }
+        self.workspaces.insert(name.clone(), id);
+        Ok(id)
+    }
+
+    /// The target of a queue, with its row, which is made if there is none.
+    pub(super) fn target(&mut self, queue: &QueueKey) -> Result<Target, InboxError> {
+        let rule = self.book.as_ref().and_then(|book| book.get(queue)).map(Arc::clone);
+        if let Some(row) = self.targets.get(queue) {
+            return Ok(Target { queue: queue.clone(), row: row.clone(), rule });
+        }
+        let workspace = self.workspace(&queue.workspace)?;
+        let key = params![workspace, queue.route.as_str(), &*queue.target];
+        let insert = "INSERT INTO target (workspace, route, name) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        prepare(&self.connection, insert)?.execute(key).map_err(unavailable)?;
+        let select = "SELECT id, blocked FROM target WHERE workspace = ?1 AND route = ?2 AND name = ?3";
+        let row = prepare(&self.connection, select)?
+            .query_row(key, |row| Ok(TargetRow { id: row.get(0)?, blocked: row.get(1)? }))
+            .map_err(unavailable)?;
+        if self.targets.len() >= REMEMBERED_MAX {
+            self.targets.clear();
+        }
+        self.targets.insert(queue.clone(), row.clone());
+        Ok(Target { queue: queue.clone(), row, rule })
+    }
+
+    /// Whether the configuration does not have this target any more.
+    pub(super) fn is_gone(&self, target: &Target) -> bool {
+        self.book.is_some() && target.rule.is_none()
+    }
+
+    /// Says, or takes back, that a person must mend something for this target first.
+    pub(super) fn set_blocked(&mut self, queue: &QueueKey, why: Option<&str>) -> Result<(), InboxError> {
+        let id = self.target(queue)?.row.id;
+        let update = "UPDATE target SET blocked = ?2 WHERE id = ?1";
+        prepare(&self.connection, update)?.execute(params![id, why]).map_err(unavailable)?;
+        self.targets.remove(queue);
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Which deliveries a person means, as SQL.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::errors::unavailable;
+use super::rows::{self, prepare};
+use super::{InboxError, Store};
+use crate::inbox::Which;
+use crate::inbox::delivery::State;
+
+/// A condition over `delivery d` and `target t`, with its values.
+pub(super) struct Condition {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+/// The deliveries of a workspace's row that `which` means. Ids of another store mean none.
+pub(super) fn condition(workspace: i64, which: &Which, store: &Store) -> Condition {
+    let mut sql = "t.workspace = ?".to_owned();
+    let mut values = vec![Value::Integer(workspace)];
+    let mut one_of = |column: &str, list: Vec<Value>| {
+        let marks = vec!["?"; list.len()].join(", ");
+        sql.push_str(&format!(" AND {column} IN ({marks})"));
+        values.extend(list);
+    };
+    if !which.ids.is_empty() {
+        let ours = which.ids.iter().filter(|id| id.store == store.tag);
+        one_of("d.id", ours.map(|id| Value::Integer(id.number)).collect());
+    }
+    if !which.states.is_empty() {
+        one_of("d.state", which.states.iter().map(|state| Value::Text(state.as_str().to_owned())).collect());
+    }
+    let texts = [("t.route", &which.route), ("d.plugin", &which.plugin)];
+    for (column, name) in texts {
+        if let Some(name) = name {
+            one_of(column, vec![Value::Text(name.to_string())]);
+        }
+    }
+    if let Some(since) = which.since {
+        sql.push_str(" AND d.created_at >= ?");
+        values.push(Value::Integer(since.as_millisecond()));
+    }
+    if let Some(seq) = which.seq {
+        sql.push_str(" AND (d.notification = ? OR d.id IN (SELECT i.delivery FROM item i WHERE i.notification = ?))");
+        let row_id = rows::row_id(workspace, i64::try_from(seq).unwrap_or(i64::MAX >> rows::SEQ_BITS));
+        values.extend([Value::Integer(row_id), Value::Integer(row_id)]);
+    }
+    Condition { sql, values }
+}
+
+/// Numbers and states of those meant, oldest first, `most` at most.
+pub(super) fn find(
+    connection: &Connection,
+    workspace: i64,
+    which: &Which,
+    store: &Store,
+    most: u32,
+) -> Result<Vec<(i64, State)>, InboxError> {
+    let condition = condition(workspace, which, store);
+    let sql = format!(
+        "SELECT d.id, d.state FROM delivery d JOIN target t ON t.id = d.target WHERE {} ORDER BY d.id LIMIT {most}",
+        condition.sql
+    );
+    let mut statement = prepare(connection, &sql)?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, rows::state(row, 1)?));
+    let found = statement.query_map(params_from_iter(condition.values), row).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
+}
