@@ -120,7 +120,7 @@ pub enum Happening {
         plugin: Name,
         /// The number of the attempt.
         attempt: u32,
-        /// When it goes on, where its plugin asked to wait; at the next start, when the server stops.
+        /// When it goes on, where its plugin asked to wait or its lane is paused; none when the server stops.
         next_in: Option<Duration>,
     },
     /// A delivery that was due came to something else than an attempt.

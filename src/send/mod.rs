@@ -43,6 +43,9 @@ const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// The longest the dispatcher sleeps without asking what is due: a clock that was set forward is noticed by then.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
+/// How often it is looked, after a stop, whether all that was handed out is back.
+const GIVEN_BACK_EVERY: Duration = Duration::from_millis(20);
+
 /// Makes attempts of what is due.
 #[derive(Debug)]
 pub struct Dispatcher {
@@ -72,8 +75,8 @@ impl Dispatcher {
     ) -> Result<Arc<Self>, InboxError> {
         let (queues, now) = (Arc::clone(&means.queues), means.clock.now());
         let admission: Arc<dyn Admission> = Arc::clone(&queues) as Arc<dyn Admission>;
-        let adopted = means.inbox.adopt(Arc::clone(&book), Some(admission), now).await?;
         queues.take_up(&book);
+        let adopted = means.inbox.adopt(Arc::clone(&book), Some(admission), now).await?;
         queues.restore(&adopted);
         for (queue, deliveries) in &adopted.cancelled {
             let workspace = &queue.workspace;
@@ -121,11 +124,12 @@ impl Dispatcher {
 
     /// After a stop: an attempt that is begun now ends at once as interrupted, which gives the claim back.
     async fn give_back(self: Arc<Self>, mut tasks: JoinSet<Done>, stop: &Stop) {
-        let Means { queues, inbox, .. } = &*self.means;
+        let Means { queues, inbox, clock, .. } = &*self.means;
         while !tasks.is_empty() || queues.in_flight() > 0 {
             tokio::select! {
                 news = inbox.news() => self.take(news, &mut tasks, stop),
-                () = queues.changed() => {}
+                // The store says nothing when it takes back what it let in and did not write.
+                () = clock.sleep(GIVEN_BACK_EVERY) => {}
                 Some(done) = tasks.join_next() => if let Ok(Done::Claimed(claims)) = done {
                     self.begin(claims, &mut tasks, stop);
                 },
@@ -180,12 +184,15 @@ impl Dispatcher {
         let now = in_milliseconds(self.means.clock.now());
         let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
         let came = AssertUnwindSafe(self.means.attempt(&claim, began, &stop)).catch_unwind().await;
-        let next = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
-            Came::Ended(ended) => self.end(&claim, began, ended, &stop).await,
-            Came::Rests(rest) => self.rest(&claim, rest, &stop).await,
-            Came::Left => Next { state: State::Waiting, next_at: None },
+        let (next, outcome) = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
+            Came::Ended(ended) => {
+                let outcome = ended.outcome;
+                (self.end(&claim, began, ended, &stop).await, Some(outcome))
+            }
+            Came::Rests(rest) => (self.rest(&claim, rest, &stop).await, None),
+            Came::Left => (Next { state: State::Waiting, next_at: None }, None),
         };
-        self.means.queues.ended(&claim, &next);
+        self.means.queues.ended(&claim, &next, outcome);
         Done::Attempted
     }
 

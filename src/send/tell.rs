@@ -21,6 +21,9 @@ impl Dispatcher {
         let took_shown = rounded(took);
         if ended.outcome == Outcome::Delivered {
             tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, took = took_shown, "delivered");
+        } else if ended.outcome == Outcome::Interrupted {
+            let reason = ended.reason.as_deref().unwrap_or_default();
+            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, "given back: {reason}");
         } else {
             let (outcome, state) = (ended.outcome, next.state);
             let reason = ended.reason.as_deref().unwrap_or_default();
@@ -57,7 +60,8 @@ impl Dispatcher {
     pub(super) fn tell_rest(&self, claim: &Claim, goes_on_at: Timestamp, is_wait: bool) {
         let (workspace, route, seq) = (&claim.queue.workspace, &claim.queue.route, first_seq(claim));
         let (delivery, plugin, attempt) = (&claim.id, &claim.plugin, claim.attempt);
-        let next_in = is_wait.then(|| until(self.means.clock.now(), goes_on_at));
+        let wait = until(self.means.clock.now(), goes_on_at);
+        let next_in = (is_wait || !wait.is_zero()).then_some(wait);
         let shown = next_in.map_or_else(|| "at the next start".to_owned(), |wait| format!("in {}", rounded(wait)));
         tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, "the attempt goes on {shown}");
         self.observer.happened(&Happening::Paused {

@@ -19,6 +19,9 @@ use crate::wasm::{self, Action, Answer, Delivery, Effect, Failure, FailureKind, 
 /// Characters kept of a reason: room for the destination's own words.
 const REASON_CHARS_MAX: usize = 500;
 
+/// A pause of its lane that an attempt sits out, ready to go on: ending it and claiming it again costs two writes.
+const PAUSE_SAT_OUT_MAX: Duration = Duration::from_secs(5);
+
 const STOPPED: &str = "the server stopped before any effect began";
 
 /// What ends an attempt, before its texts are redacted.
@@ -141,6 +144,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.keep(stop).await?;
+        self.unless_the_lane_is_paused()?;
         let (means, claim) = (self.means, self.claim);
         if self.patiently(means.queues.effect(claim), &stop.soon).await.is_none() {
             return Err(self.cut_short());
@@ -157,6 +161,19 @@ impl<'a> Run<'a> {
                 Err(self.cut_short())
             }
         }
+    }
+
+    /// A destination that asked to be left alone for long, after this delivery was claimed: the attempt makes room for
+    /// others meanwhile.
+    fn unless_the_lane_is_paused(&self) -> Result<(), Halt> {
+        let Some(paused_until) = self.means.queues.paused_until(self.claim) else { return Ok(()) };
+        if until(self.means.clock.now(), paused_until) <= PAUSE_SAT_OUT_MAX {
+            return Ok(());
+        }
+        if self.has_begun() {
+            return Err(Halt::Rests { until: paused_until, is_wait: false, resume: Change::Keep });
+        }
+        Err(verdict(Outcome::Interrupted, "the destination asked to be left alone for a while".to_owned()))
     }
 
     /// Performs an effect, for no longer than the delivery is held.
@@ -242,12 +259,16 @@ impl Run<'_> {
         self.progress.steps.saturating_add(self.attempt.steps())
     }
 
+    fn has_begun(&self) -> bool {
+        self.begun || self.claim.begun.is_some()
+    }
+
     /// The server stops: an attempt that has begun nothing gives its number back, one that has goes on at the next start.
     fn cut_short(&self) -> Halt {
         if self.cut_off {
             return Halt::Left;
         }
-        if self.begun || self.claim.begun.is_some() {
+        if self.has_begun() {
             return Halt::Rests { until: self.means.clock.now(), is_wait: false, resume: Change::Keep };
         }
         verdict(Outcome::Interrupted, STOPPED.to_owned())
