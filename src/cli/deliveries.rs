@@ -110,7 +110,7 @@ impl FromStr for Since {
         if let Ok(ago) = duration(text) {
             return Ok(Self::Ago(ago));
         }
-        let midnight = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+        let midnight = || TimeZone::UTC.to_timestamp(text.parse::<Date>().ok()?.into()).ok();
         text.parse().ok().or_else(midnight).map(Self::At).ok_or(
             "write a time such as 2026-09-01T18:00:00Z or 2026-09-01 (UTC), or how long ago, such as 2h or 1h30m",
         )

@@ -42,7 +42,9 @@ mod tests {
         assert_eq!((&*id.store, id.number), ("5f3a9c01", 17));
         assert_eq!(id.to_string(), "5f3a9c01-17");
         assert_eq!("5F3A9C01-17".parse(), Ok(id));
-        for text in ["", "17", "5f3a9c01", "5f3a9c01-", "5f3a9c01-0", "5f3a9c01--1", "5f3a9c01-+1", "5f3a9c0-1", "5f3a9c0x-1"] {
+        for text in
+            ["", "17", "5f3a9c01", "5f3a9c01-", "5f3a9c01-0", "5f3a9c01--1", "5f3a9c01-+1", "5f3a9c0-1", "5f3a9c0x-1"]
+        {
             assert_eq!(text.parse::<DeliveryId>(), Err(NotAnId), "{text}");
         }
     }

@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::extract::{Path as Segments, State};
 use axum::body::Bytes;
+use axum::extract::{Path as Segments, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -25,7 +25,8 @@ use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
 pub use desk::{
-    Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, RefusedJson, Refusal, WhichJson, unknown_filter,
+    Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
+    unknown_filter,
 };
 
 /// Longest path of a Unix socket, in bytes, that every system takes.
@@ -246,10 +247,7 @@ async fn list(State(served): State<Arc<Served>>) -> Response {
     json(StatusCode::OK, &served.seats.iter().map(ConnectorJson::from).collect::<Vec<_>>())
 }
 
-async fn poll(
-    State(served): State<Arc<Served>>,
-    Segments((workspace, name)): Segments<(String, String)>,
-) -> Response {
+async fn poll(State(served): State<Arc<Served>>, Segments((workspace, name)): Segments<(String, String)>) -> Response {
     let is_it = |seat: &&Seat| seat.workspace.as_str() == workspace && seat.connector.name.as_str() == name;
     let Some(seat) = served.seats.iter().find(is_it) else {
         return text(StatusCode::NOT_FOUND, format!("there is no connector {name:?} in the workspace {workspace:?}"));
@@ -276,7 +274,11 @@ async fn read(State(served): State<Arc<Served>>, Segments(workspace): Segments<S
     answer(async || served.desk.mark(&workspace, Deed::Read, &asked(&body)?).await).await
 }
 
-async fn acknowledge(State(served): State<Arc<Served>>, Segments(workspace): Segments<String>, body: Bytes) -> Response {
+async fn acknowledge(
+    State(served): State<Arc<Served>>,
+    Segments(workspace): Segments<String>,
+    body: Bytes,
+) -> Response {
     answer(async || served.desk.mark(&workspace, Deed::Acknowledge, &asked(&body)?).await).await
 }
 

@@ -77,8 +77,7 @@ mod tests {
             missing: vec![99],
             suppressed: vec!["5f3a9c01-17".to_owned()],
         };
-        let expected =
-            "#41: acknowledged by admin@example.com\n5f3a9c01-17: suppressed: it is not needed any more\n";
+        let expected = "#41: acknowledged by admin@example.com\n5f3a9c01-17: suppressed: it is not needed any more\n";
         assert_eq!(told(Deed::Acknowledge, &marked), expected);
         assert!(told(Deed::Read, &marked).starts_with("#41: read by admin@example.com\n"));
     }

@@ -203,7 +203,9 @@ impl Desk {
     fn workspace(&self, name: &str) -> Result<&Workspace, Refusal> {
         self.config.workspaces.get(name).ok_or_else(|| {
             let known = hint(name, self.config.workspaces.keys().map(Name::as_str), "there are");
-            Refusal::Unknown(format!("unknown workspace {name:?}{known}; a server knows those that were there at its start"))
+            Refusal::Unknown(format!(
+                "unknown workspace {name:?}{known}; a server knows those that were there at its start"
+            ))
         })
     }
 }
@@ -233,11 +235,14 @@ fn member(workspace: &Workspace, named: Option<&str>) -> Result<String, Refusal>
             Err(Refusal::Wrong(format!("{name} has no members: write them under `members` in {file}")))
         }
         (Some(named), _) if members.contains_key(named) => Ok(named.to_owned()),
-        (Some(named), _) => {
-            Err(Refusal::Unknown(format!("--by: unknown member {named:?} of {name}{}", hint(named, names(), "members"))))
-        }
+        (Some(named), _) => Err(Refusal::Unknown(format!(
+            "--by: unknown member {named:?} of {name}{}",
+            hint(named, names(), "members")
+        ))),
         (None, Some((only, _))) if members.len() == 1 => Ok(only.clone()),
-        (None, _) => Err(Refusal::Wrong(format!("--by NAME is needed: who of {name} is it?{}", hint("", names(), "members")))),
+        (None, _) => {
+            Err(Refusal::Wrong(format!("--by NAME is needed: who of {name} is it?{}", hint("", names(), "members"))))
+        }
     }
 }
 
@@ -256,9 +261,11 @@ fn which(change: Change, asked: &WhichJson) -> Result<Which, Refusal> {
         return Err(wrong(format!("{} ids: name at most {HANDLED_MAX} in one request", asked.ids.len())));
     }
     let id = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
-    let state = |text: &String| State::parse(text).ok_or_else(|| wrong(format!("unknown state {text:?}{}", known(text))));
+    let state =
+        |text: &String| State::parse(text).ok_or_else(|| wrong(format!("unknown state {text:?}{}", known(text))));
     let name = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
-    let moment = |text: &String| text.parse::<Timestamp>().map_err(|_| wrong(format!("{text:?} is no moment of RFC 3339")));
+    let moment =
+        |text: &String| text.parse::<Timestamp>().map_err(|_| wrong(format!("{text:?} is no moment of RFC 3339")));
     let states: Vec<State> = asked.states.iter().map(state).collect::<Result<_, _>>()?;
     let is_open = states.is_empty() && asked.ids.is_empty();
     Ok(Which {
@@ -277,10 +284,10 @@ fn known(state: &str) -> String {
 
 impl From<Handled> for HandledJson {
     fn from(of: Handled) -> Self {
-        let done = of.done.iter().map(|(id, new)| DoneJson {
-            id: id.to_string(),
-            new_id: new.as_ref().map(DeliveryId::to_string),
-        });
+        let done = of
+            .done
+            .iter()
+            .map(|(id, new)| DoneJson { id: id.to_string(), new_id: new.as_ref().map(DeliveryId::to_string) });
         let refused = of.refused.iter().map(|(id, state)| RefusedJson { id: id.to_string(), state: state.to_string() });
         Self {
             done: done.collect(),

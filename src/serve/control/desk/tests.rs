@@ -54,11 +54,12 @@ fn what_makes_no_sense_is_refused_with_its_remedy() {
 
 #[test]
 fn whoever_marks_is_a_member() {
-    let check = |members: &[&str], named, expected: Result<&str, &str>| match (member(&workspace(members), named), expected) {
-        (Ok(found), Ok(expected)) => assert_eq!(found, expected),
-        (Err(refusal), Err(says)) => assert!(refusal.to_string().contains(says), "{refusal}"),
-        (found, _) => panic!("{members:?} {named:?}: {found:?}"),
-    };
+    let check =
+        |members: &[&str], named, expected: Result<&str, &str>| match (member(&workspace(members), named), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(refusal), Err(says)) => assert!(refusal.to_string().contains(says), "{refusal}"),
+            (found, _) => panic!("{members:?} {named:?}: {found:?}"),
+        };
     let two = ["admin@example.com", "other@example.com"];
     check(&two[..1], None, Ok("admin@example.com"));
     check(&two, Some("other@example.com"), Ok("other@example.com"));
