@@ -18,7 +18,7 @@ use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
 use crate::send::{Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
-use crate::serve::control;
+use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
@@ -110,8 +110,9 @@ impl App {
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
+        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::new(seats), stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk }, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
