@@ -219,7 +219,7 @@ fn a_lane_that_two_targets_describe_differently_is_as_narrow_as_both() {
 
 #[test]
 fn a_clock_that_is_set_back_stalls_no_lane() {
-    let mut world = World::new(vec![rule("a", &[paced("x", 1, 10)]), rule("b", &[lane("y")])]);
+    let mut world = World::new(vec![rule("a", &[paced("x", 1, 10)]), rule("b", &[limited("y", 1)])]);
     world.due(&["a", "b"]);
     let claims = world.start_all();
     for claim in &claims {
