@@ -124,7 +124,7 @@ fn a_delay_is_clamped_and_never_shortened_by_another() {
     let mut world = World::new(vec![rule("a", &[lane("x")])]);
     world.due(&["a"]);
     let claim = world.start_one();
-    let mut pause = |delay: Option<Duration>| {
+    let pause = |delay: Option<Duration>| {
         let records = world.queues.records(&claim, delay);
         records.first().and_then(|record| record.paused_until)
     };
