@@ -7,5 +7,5 @@ mod select;
 pub mod timing;
 
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};
-pub use plan::{Acknowledged, Stage, Standing, Step, Subject, Why, owed, plan};
+pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};

@@ -13,7 +13,7 @@ use super::{InboxError, Name};
 use crate::inbox::delivery::{Input, Next, State, transition};
 use crate::notification::{Level, Notification};
 use crate::route::timing::Timing;
-use crate::route::{Acknowledged, Stage, Standing, Step, Subject, plan};
+use crate::route::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, plan};
 
 /// A notification that matched just now.
 pub(super) struct Arrival<'a> {
@@ -68,7 +68,7 @@ pub(super) fn matched(
         subject: one.event.subject.as_deref(),
         acknowledged: Acknowledged::No,
     };
-    match ask(session, target, timing, Stage::Matched, &subject, now)? {
+    match ask(session, target, timing, &Asked { stage: Stage::Matched, own: 0 }, &subject, now)? {
         Step::Wait { until } => {
             insert(session, target, arrival, Next { state: State::Scheduled, next_at: Some(until) }, None, now)?;
             session.now_due(&target.queue, until);
@@ -99,9 +99,9 @@ pub(super) fn advance(
     let acknowledged = if timing.unless.is_some() { acknowledged(session, row)? } else { Acknowledged::No };
     let subject =
         Subject { received_at, level: row.level, source: &source, name: &name, subject: text.as_deref(), acknowledged };
-    match ask(session, target, timing, stage, &subject, now)? {
-        // Only what matched just now is asked to wait.
-        Step::Go | Step::Wait { .. } => release(session, target, row, now),
+    match ask(session, target, timing, &Asked { stage, own: row.id }, &subject, now)? {
+        Step::Go => release(session, target, row, now),
+        Step::Wait { until } => wait(session, target, row, until),
         Step::Suppress => suppress(session, row),
         Step::Gather { key, why, until } if row.gather.as_ref() == Some(&key) => {
             stay(session, target, row, &Digest { key: &key, why, until })
@@ -112,19 +112,35 @@ pub(super) fn advance(
     }
 }
 
+/// Why the plan is asked, and for which row; 0 for one that is not written yet.
+struct Asked {
+    stage: Stage,
+    own: i64,
+}
+
 fn ask(
     session: &Session,
     target: &Target,
     timing: &Timing,
-    stage: Stage,
+    asked: &Asked,
     subject: &Subject<'_>,
     now: Timestamp,
 ) -> Result<Step, InboxError> {
-    let (reached, going) = match &timing.at_most {
-        Some(at_most) => standing(session, target, later_ago(now, at_most.per), at_most.count)?,
-        None => (Vec::new(), 0),
+    let Some(at_most) = &timing.at_most else {
+        return Ok(plan(timing, asked.stage, subject, &Standing::default(), now));
     };
-    Ok(plan(timing, stage, subject, &Standing { reached: &reached, going }, now))
+    let (reached, going) = standing(session, target, later_ago(now, at_most.per), at_most.count)?;
+    let surplus_until = surplus_until(session, target, asked.own)?;
+    Ok(plan(timing, asked.stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
+}
+
+/// When the surplus closes that is open besides this row.
+fn surplus_until(session: &Session, target: &Target, but: i64) -> Result<Option<Timestamp>, InboxError> {
+    let select = "SELECT next_at FROM delivery WHERE target = ?1 AND gather = ?2 AND state = 'collecting' AND id <> ?3";
+    prepare(&session.connection, select)?
+        .query_row(params![target.row.id, SURPLUS, but], |row| Ok(moment(row.get(0)?)))
+        .optional()
+        .map_err(unavailable)
 }
 
 fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
@@ -195,6 +211,16 @@ fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp
     let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
     prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, now);
+    Ok(())
+}
+
+/// Has it wait on, since a reload made its `after` longer.
+fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp) -> Result<(), InboxError> {
+    let next = moved(row.state, Input::Gathered { state: State::Scheduled, until }, until)?;
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
+    let values = params![row.id, next.state.as_str(), until.as_millisecond()];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.now_due(&target.queue, until);
     Ok(())
 }
 
