@@ -12,12 +12,13 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::inbox::delivery::Schedule;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
-use crate::send::{Dispatcher, Means, Stop, settings_mistakes};
-use crate::serve::control;
+use crate::send::keys::Keys;
+use crate::send::queue::Queues;
+use crate::send::{Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
+use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
@@ -78,28 +79,40 @@ impl App {
         let refused = |error| StartError::Listen(config.listen, error);
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(StartError::Sandbox)?;
+        let keys = Keys::new(&inbox.key());
+        let settings = Settings { key: Some(keys.sandbox()), ..Settings::new(config.plugins.limits) };
+        let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
         let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
         for problem in &problems {
             tracing::error!("{problem}");
         }
-        for mistake in settings_mistakes(&config, &catalog).await {
+        let (book, mistakes) = book(&config, &catalog, &keys).await;
+        for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
         }
-        let effects = Effects::new().map_err(StartError::Effects)?;
-        let means = Arc::new(Means { config: Arc::clone(&config), catalog, effects, clock: clock.clone() });
+        let means = Arc::new(Means {
+            config: Arc::clone(&config),
+            catalog,
+            effects: Effects::new().map_err(StartError::Effects)?,
+            clock: clock.clone(),
+            inbox: Arc::clone(&inbox),
+            queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
+            keys,
+        });
         let metrics = Arc::new(Metrics::default());
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::new(means, Arc::clone(&inbox), Arc::clone(&observer), Schedule::default());
+        let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
+        let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
         tasks.spawn(dispatcher.run(stop.clone()));
         let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer).pollers().await;
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
+        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::new(seats), stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk }, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }

@@ -83,8 +83,10 @@ pub enum Happening {
     Attempted {
         /// The workspace.
         workspace: Name,
-        /// The notification.
+        /// The notification; of a digest, the first.
         seq: u64,
+        /// How many more it stands for.
+        more: u64,
         /// The delivery.
         delivery: DeliveryId,
         /// Its route.
@@ -103,6 +105,38 @@ pub enum Happening {
         took: Duration,
         /// When the next attempt comes due, if one does.
         next_in: Option<Duration>,
+    },
+    /// An attempt rests: the same one goes on later.
+    Paused {
+        /// The workspace.
+        workspace: Name,
+        /// The notification; of a digest, the first.
+        seq: u64,
+        /// The delivery.
+        delivery: DeliveryId,
+        /// Its route.
+        route: Name,
+        /// Its plugin.
+        plugin: Name,
+        /// The number of the attempt.
+        attempt: u32,
+        /// When it goes on, where its plugin asked to wait or its lane is paused; none when the server stops.
+        next_in: Option<Duration>,
+    },
+    /// A delivery that was due came to something else than an attempt.
+    Moved {
+        /// The workspace.
+        workspace: Name,
+        /// The notification; of a digest, the first.
+        seq: u64,
+        /// The delivery.
+        delivery: DeliveryId,
+        /// Its route.
+        route: Name,
+        /// Its plugin.
+        plugin: Name,
+        /// Where it stands now.
+        state: State,
     },
 }
 

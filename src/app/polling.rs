@@ -15,6 +15,7 @@ use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
+use crate::send::book_without_plugins;
 use crate::serve::control::{Seat, not_polled};
 use crate::telemetry::{Nobody, Observer};
 
@@ -112,6 +113,8 @@ pub async fn poll_once(
 ) -> Result<Option<Polled>, String> {
     let clock = Clock::system();
     let inbox = SqliteInbox::open(&config.store, clock.now()).map_err(|error| error.to_string())?;
+    let book = Arc::new(book_without_plugins(config));
+    inbox.adopt(book, None, clock.now()).await.map_err(|error| error.to_string())?;
     let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
     let polling = Polling::new(config, &inbox, &clock, &nobody);
     let revisions = polling.revisions(&workspace.name).await;

@@ -42,7 +42,10 @@ impl Console {
             Happening::Accepted { workspace, seq, source, event, effective_level, decisions } => {
                 self.accepted(workspace, *seq, source, event, *effective_level, decisions)
             }
-            Happening::Attempted { seq, route, plugin, attempt, outcome, reason, state, took, next_in, .. } => {
+            Happening::Attempted {
+                seq, more, route, plugin, attempt, outcome, reason, state, took, next_in, ..
+            } => {
+                let more = if *more == 0 { String::new() } else { format!(" and {more} more") };
                 let reason = reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
                 let head = match outcome {
                     Outcome::Delivered => "delivered   ".to_owned(),
@@ -53,7 +56,15 @@ impl Console {
                     None if *outcome == Outcome::Delivered => String::new(),
                     None => format!("; {state}"),
                 };
-                format!("{head} #{seq} {route} -> {plugin}, attempt {attempt}, {}{reason}{next}", rounded(*took))
+                format!("{head} #{seq}{more} {route} -> {plugin}, attempt {attempt}, {}{reason}{next}", rounded(*took))
+            }
+            Happening::Paused { seq, route, plugin, attempt, next_in, .. } => {
+                let when =
+                    next_in.map_or_else(|| "at the next start".to_owned(), |wait| format!("in {}", rounded(wait)));
+                format!("waiting      #{seq} {route} -> {plugin}, attempt {attempt}; it goes on {when}")
+            }
+            Happening::Moved { seq, route, plugin, state, .. } => {
+                format!("{:<12} #{seq} {route} -> {plugin}; no attempt was made", state.as_str())
             }
         }
     }

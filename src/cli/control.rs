@@ -1,8 +1,12 @@
 //! How commands ask a server that runs on this machine.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{RequestBuilder, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::serve::control;
@@ -44,6 +48,25 @@ impl Control {
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
         answer(self.client.post(url(path))).await
     }
+
+    /// Asks with JSON.
+    pub(super) async fn post_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        asked: &impl Serialize,
+    ) -> Result<T, NoAnswer> {
+        let body = serde_json::to_vec(asked).map_err(|error| NoAnswer::Refused(error.to_string()))?;
+        answer(self.client.post(url(path)).header(CONTENT_TYPE, "application/json").body(body)).await
+    }
+
+    /// Whether a server runs: it answers, whatever it says.
+    pub(super) async fn is_there(&self) -> Result<bool, NoAnswer> {
+        match sent(self.client.get(url("/"))).await {
+            Ok(_) => Ok(true),
+            Err(NoAnswer::NotRunning) => Ok(false),
+            Err(refused) => Err(refused),
+        }
+    }
 }
 
 /// The host is never looked up: the socket is the way.
@@ -51,19 +74,25 @@ fn url(path: &str) -> String {
     format!("http://switchbell{path}")
 }
 
-async fn answer<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T, NoAnswer> {
-    let response = match request.send().await {
-        Ok(response) => response,
-        Err(error) if is_nobody(&error) => return Err(NoAnswer::NotRunning),
-        Err(error) => return Err(NoAnswer::Refused(format!("the running server cannot be asked: {}", root(&error)))),
-    };
-    let is_good = response.status().is_success();
+async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, NoAnswer> {
+    let response = sent(request).await?;
+    let status = response.status();
     let text = response.text().await.map_err(|error| NoAnswer::Refused(root(&error)))?;
-    if !is_good {
-        return Err(NoAnswer::Refused(text));
+    let other = |why: &dyn Display| {
+        NoAnswer::Refused(format!("the running server is of another version than this command ({why}): restart it"))
+    };
+    match status.is_success() {
+        true => serde_json::from_str(&text).map_err(|error| other(&error)),
+        // It says why it refuses, unless it does not know what it is asked for.
+        false if text.is_empty() => Err(other(&status)),
+        false => Err(NoAnswer::Refused(text)),
     }
-    serde_json::from_str(&text).map_err(|error| {
-        NoAnswer::Refused(format!("the running server is of another version than this command ({error}): restart it"))
+}
+
+async fn sent(request: RequestBuilder) -> Result<Response, NoAnswer> {
+    request.send().await.map_err(|error| match is_nobody(&error) {
+        true => NoAnswer::NotRunning,
+        false => NoAnswer::Refused(format!("the running server cannot be asked: {}", root(&error))),
     })
 }
 

@@ -1,87 +1,145 @@
-//! `switchbell deliveries`: what became of what was owed. Reads the store beside a running server.
+//! `switchbell deliveries`: what became of what was owed. Reading looks into the store beside a running server; what is
+//! changed goes through it.
 
-use std::fmt::Write;
+mod change;
+mod list;
+mod show;
+
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
 
-use super::inbox::open;
-use super::output::{DeliveryJson, fail, print, print_for_people, print_json};
-use crate::inbox::{DeliveryView, Inbox, Page, Which};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::duration;
+use crate::inbox::Which;
+use crate::inbox::delivery::State;
 use crate::notification::Name;
+
+pub(super) use list::of_one;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Lists deliveries, newest notification first.
-    List(List),
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct List {
-    /// The workspace; may be left out when there is one.
-    #[arg(long, value_name = "NAME")]
-    workspace: Option<Name>,
-    /// Only those of this notification.
-    #[arg(long, value_name = "SEQ")]
-    seq: Option<u64>,
-    /// Only those of notifications with a smaller number.
-    #[arg(long, value_name = "SEQ", conflicts_with = "seq")]
-    before: Option<u64>,
-    /// At most so many.
-    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    limit: u32,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    List(list::List),
+    /// Shows the whole life of one delivery.
+    Show(show::Show),
+    /// Has deliveries made again, at once.
+    ///
+    /// Dead, blocked and retrying ones go on; of those that are over otherwise, a new delivery is made that names the old
+    /// one.
+    Retry(change::Meant),
+    /// Cancels deliveries that are neither in flight nor over.
+    Cancel(change::Meant),
 }
 
 pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
-    let Command::List(asked) = command;
-    let (inbox, workspace) = match open(file, asked.workspace.as_ref()) {
-        Ok(opened) => opened,
-        Err(code) => return code,
-    };
-    match inbox
-        .deliveries(
-            Page { workspace, before: asked.before, limit: asked.limit },
-            Which { seq: asked.seq, ..Which::default() },
+    match command {
+        Command::List(asked) => list::run(file, asked).await,
+        Command::Show(asked) => show::run(file, asked).await,
+        Command::Retry(meant) => change::run(file, change::Change::Retry, meant).await,
+        Command::Cancel(meant) => change::run(file, change::Change::Cancel, meant).await,
+    }
+}
+
+/// Which deliveries are meant.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct Filters {
+    /// Only those in one of these states.
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',', value_parser = states())]
+    state: Vec<State>,
+    /// Only those of this route.
+    #[arg(long, value_name = "NAME")]
+    route: Option<Name>,
+    /// Only those of this plugin.
+    #[arg(long, value_name = "NAME")]
+    plugin: Option<Name>,
+    /// Only those made since: a time such as 2026-09-01T18:00:00Z or 2026-09-01 (UTC), or how long ago, such as 2h.
+    #[arg(long, value_name = "TIME|DURATION")]
+    since: Option<Since>,
+    /// Only those of this notification.
+    #[arg(long, value_name = "SEQ")]
+    seq: Option<u64>,
+}
+
+impl Filters {
+    fn which(&self, now: Timestamp) -> Which {
+        Which {
+            ids: Vec::new(),
+            states: self.state.clone(),
+            route: self.route.clone(),
+            plugin: self.plugin.clone(),
+            since: self.since.map(|since| since.moment(now)),
+            seq: self.seq,
+        }
+    }
+}
+
+fn states() -> impl TypedValueParser<Value = State> {
+    PossibleValuesParser::new(State::ALL.map(State::as_str))
+        .try_map(|text| State::parse(&text).ok_or("this is no state of a delivery"))
+}
+
+/// A moment, or how long ago it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    At(Timestamp),
+    Ago(Duration),
+}
+
+impl Since {
+    fn moment(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::At(moment) => moment,
+            Self::Ago(ago) => {
+                let ago = SignedDuration::try_from(ago).unwrap_or(SignedDuration::MAX);
+                now.checked_sub(ago).unwrap_or(Timestamp::MIN)
+            }
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(ago) = duration(text) {
+            return Ok(Self::Ago(ago));
+        }
+        let midnight = || TimeZone::UTC.to_timestamp(text.parse::<Date>().ok()?.into()).ok();
+        text.parse().ok().or_else(midnight).map(Self::At).ok_or(
+            "write a time such as 2026-09-01T18:00:00Z or 2026-09-01 (UTC), or how long ago, such as 2h or 1h30m",
         )
-        .await
-    {
-        Ok(found) if asked.json => print_json(&found.iter().map(DeliveryJson::from).collect::<Vec<_>>()),
-        Ok(found) if found.is_empty() => print("no deliveries\n"),
-        Ok(found) => print_for_people(&table(&found)),
-        Err(error) => fail(error),
     }
 }
 
-/// What became of one notification, below it.
-pub(super) fn of_one(found: &[DeliveryView]) -> String {
-    if found.is_empty() {
-        return "\nno deliveries: no route matched when it came\n".to_owned();
-    }
-    format!("\ndeliveries\n{}", table(found))
-}
+/// The workspace and the numbers of views that tests show.
+#[cfg(test)]
+mod views_for_tests;
 
-fn table(found: &[DeliveryView]) -> String {
-    let mut text = String::new();
-    for one in found {
-        let seqs = one.seqs.iter().map(|seq| format!("#{seq}")).collect::<Vec<_>>().join(" ");
-        let last = one.attempts.last();
-        let why = last.and_then(|attempt| attempt.reason.as_deref()).unwrap_or_default();
-        let next = one.next_at.map_or_else(String::new, |at| format!("  next {at}"));
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{id:<12}  {seqs:<7}  {state:<9}  {route} -> {plugin}  {attempts}{next}  {why}",
-            id = one.id.to_string(),
-            state = one.state.as_str(),
-            route = one.route,
-            plugin = one.plugin,
-            attempts = match one.attempts.len() {
-                1 => "1 attempt".to_owned(),
-                count => format!("{count} attempts"),
-            },
-        );
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_time_a_day_or_a_while_ago() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-09-01T18:42:30Z");
+        for (text, expected) in [
+            ("2h", "2026-09-01T16:42:30Z"),
+            ("1h30m", "2026-09-01T17:12:30Z"),
+            ("2026-09-01T18:00:00+02:00", "2026-09-01T16:00:00Z"),
+            ("2026-08-31", "2026-08-31T00:00:00Z"),
+        ] {
+            assert_eq!(text.parse::<Since>().unwrap().moment(now), at(expected), "{text}");
+        }
+        assert_eq!(Since::Ago(Duration::MAX).moment(now), Timestamp::MIN);
+        for text in ["", "yesterday", "2", "18:00", "2026-13-01", "-2h"] {
+            assert!(text.parse::<Since>().is_err(), "{text}");
+        }
     }
-    text
 }

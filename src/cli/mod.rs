@@ -10,6 +10,8 @@ mod inbox;
 mod outbox;
 mod output;
 mod serve;
+mod table;
+mod way;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -46,13 +48,13 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
-    /// Shows what is in an inbox.
+    /// Shows what is in an inbox, and marks it as read or acknowledged.
     #[command(subcommand)]
     Inbox(inbox::Command),
     /// Shows how connectors do, reads one now, and signs in to one.
     #[command(subcommand)]
     Connector(connector::Command),
-    /// Shows deliveries and how their attempts went.
+    /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
     /// Helps people who write a server with an outbox.
@@ -108,7 +110,7 @@ fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
     }
 }
 
-/// The workspace a reading command is about: the one that is named, or the only one.
+/// The workspace a command is about: the one that is named, or the only one.
 fn workspace(there: &BTreeSet<Name>, named: Option<&Name>) -> Result<Name, ExitCode> {
     let names = || there.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
     match (named, there.first()) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::COULD_NOT_RUN;
-use crate::inbox::{Attempt, DeliveryView};
+use crate::inbox::{Attempt, DeliveryView, Mark, Marks};
 use crate::notification::Notification;
 
 /// Says why a command could not run.
@@ -76,10 +76,10 @@ pub(super) struct NotificationJson<'a> {
     body: Option<&'a str>,
     link: Option<LinkJson<'a>>,
     data: Option<&'a RawValue>,
-    read_at: Option<()>,
-    read_by: Option<()>,
-    acknowledged_at: Option<()>,
-    acknowledged_by: Option<()>,
+    read_at: Option<String>,
+    read_by: Option<&'a str>,
+    acknowledged_at: Option<String>,
+    acknowledged_by: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -87,9 +87,11 @@ struct LinkJson<'a> {
     resource: &'a str,
 }
 
-impl<'a> From<&'a Notification> for NotificationJson<'a> {
-    fn from(of: &'a Notification) -> Self {
+impl<'a> From<&'a (Notification, Marks)> for NotificationJson<'a> {
+    fn from((of, marks): &'a (Notification, Marks)) -> Self {
         let event = &of.event;
+        let at = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.at.to_string());
+        let by = |mark: &'a Option<Mark>| mark.as_ref().map(|mark| mark.by.name.as_str());
         Self {
             seq: of.seq,
             workspace_id: of.workspace.as_str(),
@@ -105,10 +107,10 @@ impl<'a> From<&'a Notification> for NotificationJson<'a> {
             body: event.body.as_deref(),
             link: event.link.as_deref().map(|resource| LinkJson { resource }),
             data: serde_json::from_str(&event.data).ok(),
-            read_at: None,
-            read_by: None,
-            acknowledged_at: None,
-            acknowledged_by: None,
+            read_at: at(&marks.read),
+            read_by: by(&marks.read),
+            acknowledged_at: at(&marks.acknowledged),
+            acknowledged_by: by(&marks.acknowledged),
         }
     }
 }
@@ -124,11 +126,14 @@ pub(super) struct DeliveryJson<'a> {
     plugin: &'a str,
     plugin_version: Option<&'a str>,
     state: &'static str,
+    why: Option<&'a str>,
+    created_at: String,
     due_at: String,
     next_at: Option<String>,
     attempts: Vec<AttemptJson<'a>>,
     notifications: &'a [u64],
-    retry_of: Option<()>,
+    omitted: u32,
+    retry_of: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -154,11 +159,14 @@ impl<'a> From<&'a DeliveryView> for DeliveryJson<'a> {
             plugin: of.plugin.as_str(),
             plugin_version: of.attempts.last().and_then(|attempt| attempt.plugin_version.as_deref()),
             state: of.state.as_str(),
+            why: of.why.as_deref(),
+            created_at: of.created_at.to_string(),
             due_at: of.due_at.to_string(),
             next_at: of.next_at.map(|at| at.to_string()),
             attempts: of.attempts.iter().map(AttemptJson::from).collect(),
             notifications: &of.seqs,
-            retry_of: None,
+            omitted: of.omitted,
+            retry_of: of.retry_of.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -42,6 +42,7 @@ use crate::route::{Matcher, Router};
 pub use load::{Loaded, load, process_environment};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};
+pub use suggest::hint;
 
 /// The whole configuration.
 #[derive(Debug)]

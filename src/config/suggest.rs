@@ -8,7 +8,7 @@ const CANDIDATES_MAX: usize = 200;
 const LISTED_MAX: usize = 20;
 
 /// The end of a message about an unknown word: what was perhaps meant, and what there is, under the heading `known`.
-pub(super) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, known: &str) -> String {
+pub fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, known: &str) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let meant = closest(word, &candidates).map_or_else(String::new, |meant| format!(": did you mean {meant:?}?"));
     if candidates.is_empty() {

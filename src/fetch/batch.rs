@@ -10,7 +10,7 @@ use super::notice::Notice;
 use crate::config::{Connector, Workspace};
 use crate::inbox::{Ended, Entry, Intake};
 use crate::notification::{Event, HOST_SOURCE, Level, Name};
-use crate::route::{Decision, Facts, owed};
+use crate::route::{Decision, entry};
 
 /// Where and when an answer came.
 #[derive(Clone, Copy, Debug)]
@@ -111,17 +111,10 @@ pub fn notices(
     now: Timestamp,
 ) -> (Vec<Entry>, Vec<Vec<Decision>>) {
     let Ok(host) = HOST_SOURCE.parse() else { return (Vec::new(), Vec::new()) };
-    let entry = |(number, notice): (usize, &Notice)| {
+    let entry_of = |(number, notice): (usize, &Notice)| {
         let event = notice.event(connector, now, number);
         let level = event.level.capped(Level::Urgent);
         entry(event, level, (workspace, &host))
     };
-    notices.iter().enumerate().map(entry).unzip()
-}
-
-fn entry(event: Event, effective_level: Level, (workspace, source): (&Workspace, &Name)) -> (Entry, Vec<Decision>) {
-    let facts = Facts { source, name: &event.name, effective_level, subject: event.subject.as_deref() };
-    let decisions = workspace.router.select(&facts);
-    let owed = owed(&decisions, &workspace.routes);
-    (Entry { event, effective_level, owed }, decisions)
+    notices.iter().enumerate().map(entry_of).unzip()
 }

@@ -4,6 +4,7 @@
 
 pub mod book;
 pub mod delivery;
+mod delivery_id;
 pub mod intake;
 pub mod sqlite;
 

@@ -1,11 +1,13 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
+mod entry;
 mod glob;
 mod hold;
 mod plan;
 mod select;
 pub mod timing;
 
+pub use entry::entry;
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};
 pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};

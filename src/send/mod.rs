@@ -1,31 +1,41 @@
 //! Carries out what is owed: claim, step, effect, record.
 //!
-//! [`Dispatcher::run`] is the whole pipeline of this stage in one function: it claims what is due and can start now,
-//! makes an attempt of each, moves the delivery by its outcome, and records that.
+//! [`Dispatcher::run`] is the whole pipeline of this stage in one function: it starts what was claimed as it was written,
+//! claims what is due and can start now, and makes an attempt of each. `carry_out` is the life of one attempt: it moves
+//! the delivery by its end, and records that.
 
 mod attempt;
 pub mod effect;
+pub mod keys;
+mod notice;
+pub mod queue;
+pub mod record;
+mod rules;
 mod settings;
-
+mod tell;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::clock::until;
-use crate::inbox::delivery::{Input, Next, Outcome, Schedule, State, transition};
-use crate::inbox::{Attempt, Claim, Finished, Inbox};
-use crate::telemetry::{Happening, Observer, rounded};
+use crate::inbox::book::{Admission, Book};
+use crate::inbox::delivery::{DESTINATION_DELAY_MAX, End, Input, Next, Outcome, State, transition};
+use crate::inbox::{Attempt, Claim, Claimed, DeliveryId, Entry, Finished, InboxError, News, Paused, Want};
+use crate::route::Decision;
+use crate::telemetry::Observer;
+use attempt::in_milliseconds;
+use notice::{Blocked, Notice};
 
-pub use attempt::{Ended, Means, Stop};
+pub use attempt::{Came, Ended, Means, Rest, Stop};
+pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
 pub use settings::{settings_mistakes, ungranted_urls};
 
-/// Attempts under way at once. Each holds a connection and its notification (64 KiB at most), no sandbox.
-pub const IN_FLIGHT_MAX: usize = 256;
+/// Attempts under way at once. Each holds a connection and its notifications, and no sandbox while it waits.
+pub const IN_FLIGHT_MAX: usize = 16_384;
 
 /// The wait before a store that refused is asked again.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -33,75 +43,239 @@ const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// The longest the dispatcher sleeps without asking what is due: a clock that was set forward is noticed by then.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
+/// How often it is looked, after a stop, whether all that was handed out is back.
+const GIVEN_BACK_EVERY: Duration = Duration::from_millis(20);
+
 /// Makes attempts of what is due.
 #[derive(Debug)]
 pub struct Dispatcher {
     means: Arc<Means>,
-    inbox: Arc<dyn Inbox>,
+    book: Arc<Book>,
     observer: Arc<dyn Observer>,
-    schedule: Schedule,
+    blocked: Blocked,
+}
+
+/// What one of the dispatcher's own tasks came to.
+enum Done {
+    /// An attempt ended or rests.
+    Attempted,
+    /// What is due was claimed.
+    Claimed(Vec<Claim>),
 }
 
 impl Dispatcher {
-    /// A dispatcher that repeats failed attempts by `schedule`.
-    pub fn new(means: Arc<Means>, inbox: Arc<dyn Inbox>, observer: Arc<dyn Observer>, schedule: Schedule) -> Arc<Self> {
-        Arc::new(Self { means, inbox, observer, schedule })
+    /// Has the store and the queues take up the targets that there are.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub async fn start(
+        means: Arc<Means>,
+        book: Arc<Book>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Arc<Self>, InboxError> {
+        let (queues, now) = (Arc::clone(&means.queues), means.clock.now());
+        let admission: Arc<dyn Admission> = Arc::clone(&queues) as Arc<dyn Admission>;
+        queues.take_up(&book);
+        let adopted = means.inbox.adopt(Arc::clone(&book), Some(admission), now).await?;
+        queues.restore(&adopted);
+        for (queue, deliveries) in &adopted.cancelled {
+            let workspace = &queue.workspace;
+            tracing::warn!(%workspace, %queue, deliveries, "cancelled: the target is not in the configuration any more");
+        }
+        Ok(Arc::new(Self { means, book, observer, blocked: Blocked::default() }))
     }
 
-    /// Works until told to stop, then waits for the attempts under way.
+    /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
     pub async fn run(self: Arc<Self>, stop: Stop) {
-        stop.soon.cancelled().await;
+        let Means { queues, inbox, clock, .. } = &*self.means;
+        let mut tasks = JoinSet::new();
+        let (mut claiming, mut look, mut wake_at) = (false, true, None);
+        while !stop.soon.is_cancelled() {
+            if look && !claiming {
+                let picked = queues.pick();
+                (look, wake_at) = (false, picked.wake_at);
+                if !picked.wants.is_empty() {
+                    claiming = true;
+                    tasks.spawn(Arc::clone(&self).claim(picked.wants, stop.clone()));
+                }
+            }
+            let sleep = wake_at.map_or(SLEEP_MAX, |at| until(clock.now(), at).min(SLEEP_MAX));
+            tokio::select! {
+                () = stop.soon.cancelled() => {}
+                news = inbox.news() => self.take(news, &mut tasks, &stop),
+                () = queues.changed() => look = true,
+                () = clock.sleep(sleep), if !claiming => look = true,
+                Some(done) = tasks.join_next() => match done {
+                    Ok(Done::Attempted) => {}
+                    Ok(Done::Claimed(claims)) => {
+                        (claiming, look) = (false, true);
+                        self.begin(claims, &mut tasks, &stop);
+                    }
+                    Err(failed) => {
+                        tracing::error!(%failed, "a task of the dispatcher failed");
+                        (claiming, look) = (false, true);
+                    }
+                },
+            }
+        }
+        queues.close();
+        self.give_back(tasks, &stop).await;
     }
 
-    /// Records until the store takes it; gives up only when the server stops, and then the next start takes the
-    /// delivery back.
-    async fn record(&self, finished: Finished, stop: &Stop) -> bool {
+    /// After a stop: an attempt that is begun now ends at once as interrupted, which gives the claim back.
+    async fn give_back(self: Arc<Self>, mut tasks: JoinSet<Done>, stop: &Stop) {
+        let Means { queues, inbox, clock, .. } = &*self.means;
+        while !tasks.is_empty() || queues.in_flight() > 0 {
+            tokio::select! {
+                news = inbox.news() => self.take(news, &mut tasks, stop),
+                // The store says nothing when it takes back what it let in and did not write.
+                () = clock.sleep(GIVEN_BACK_EVERY) => {}
+                Some(done) = tasks.join_next() => if let Ok(Done::Claimed(claims)) = done {
+                    self.begin(claims, &mut tasks, stop);
+                },
+                () = stop.now.cancelled(), if tasks.is_empty() => return,
+            }
+        }
+    }
+
+    fn take(self: &Arc<Self>, news: News, tasks: &mut JoinSet<Done>, stop: &Stop) {
+        for (queue, at) in &news.due {
+            self.means.queues.due(queue, *at);
+        }
+        self.begin(news.claims, tasks, stop);
+    }
+
+    fn begin(self: &Arc<Self>, claims: Vec<Claim>, tasks: &mut JoinSet<Done>, stop: &Stop) {
+        for claim in claims {
+            tasks.spawn(Arc::clone(self).carry_out(claim, stop.clone()));
+        }
+    }
+
+    /// Claims what was picked. A store that refuses is given a pause.
+    async fn claim(self: Arc<Self>, wants: Vec<Want>, stop: Stop) -> Done {
+        let Means { queues, inbox, clock, .. } = &*self.means;
+        match inbox.claim(clock.now(), wants.clone()).await {
+            Ok(Claimed { claims, next_due, moved }) => {
+                let mut rest = claims.as_slice();
+                for want in &wants {
+                    let count = rest.iter().take_while(|claim| claim.queue == want.queue).count();
+                    let (of_want, others) = rest.split_at(count);
+                    let next_due = next_due.iter().find(|(queue, _)| *queue == want.queue).and_then(|(_, at)| *at);
+                    queues.claimed(want, of_want, next_due);
+                    rest = others;
+                }
+                moved.iter().for_each(|moved| self.tell_moved(moved));
+                Done::Claimed(claims)
+            }
+            Err(error) => {
+                tracing::error!(%error, "what is due cannot be claimed; trying again");
+                wants.iter().for_each(|want| queues.failed(want));
+                tokio::select! {
+                    () = clock.sleep(STORE_PAUSE) => {}
+                    () = stop.soon.cancelled() => {}
+                }
+                Done::Claimed(Vec::new())
+            }
+        }
+    }
+
+    /// The life of one attempt.
+    async fn carry_out(self: Arc<Self>, claim: Claim, stop: Stop) -> Done {
+        let now = in_milliseconds(self.means.clock.now());
+        let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
+        let came = AssertUnwindSafe(self.means.attempt(&claim, began, &stop)).catch_unwind().await;
+        let (next, outcome) = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
+            Came::Ended(ended) => {
+                let outcome = ended.outcome;
+                (self.end(&claim, began, ended, &stop).await, Some(outcome))
+            }
+            Came::Rests(rest) => (self.rest(&claim, rest, &stop).await, None),
+            Came::Left => (Next { state: State::Waiting, next_at: None }, None),
+        };
+        self.means.queues.ended(&claim, &next, outcome);
+        Done::Attempted
+    }
+
+    async fn end(&self, claim: &Claim, began: Timestamp, ended: Ended, stop: &Stop) -> Next {
+        let now = self.means.clock.now();
+        let end = End {
+            outcome: ended.outcome,
+            destination_delay: ended.destination_delay,
+            attempt: claim.attempt.get(),
+            since: claim.since,
+            jitter: fastrand::f64(),
+            policy: self.means.policy(claim),
+        };
+        // A claim is in flight, and every outcome moves a delivery that is.
+        let next = transition(State::InFlight, Input::Ended(end), now)
+            .unwrap_or(Next { state: State::Retrying, next_at: Some(now) });
+        let told = self.notice(claim, &ended, next.state, now);
+        let delay = ended.destination_delay.map(|delay| delay.min(DESTINATION_DELAY_MAX));
+        let version = claim.memory.as_ref().map_or(0, |memory| memory.version);
+        let finished = Finished {
+            id: claim.id.clone(),
+            fence: claim.fence,
+            queue: claim.queue.clone(),
+            attempt: attempt(claim, began, now, &ended),
+            next,
+            reached: ended.reached,
+            resume: ended.resume.clone(),
+            remember: (ended.remember.clone(), version),
+            lanes: self.means.queues.records(claim, delay),
+            notices: told.iter().map(|(entry, _)| entry.clone()).collect(),
+        };
+        let recorded = self.until_taken(&claim.id, stop, || self.means.inbox.finish(finished.clone())).await;
+        if let Some(seqs) = recorded {
+            self.tell(claim, began, now, ended, next);
+            self.tell_notices(claim, told, seqs);
+        }
+        next
+    }
+
+    /// What the host tells the workspace of it.
+    fn notice(&self, claim: &Claim, ended: &Ended, state: State, now: Timestamp) -> Option<(Entry, Vec<Decision>)> {
+        // Says nothing about the target.
+        if ended.outcome == Outcome::Interrupted {
+            return None;
+        }
+        let notice = Notice::of(claim, state, ended.reason.as_deref(), &self.blocked)?;
+        notice.entry(self.means.config.workspaces.get(&claim.queue.workspace)?, &self.book, now)
+    }
+
+    async fn rest(&self, claim: &Claim, rest: Rest, stop: &Stop) -> Next {
+        let until = rest.until;
+        let next = transition(State::InFlight, Input::Paused { until }, self.means.clock.now())
+            .unwrap_or(Next { state: State::Waiting, next_at: Some(until) });
+        let is_wait = rest.is_wait;
+        let lanes = self.means.queues.records(claim, None);
+        let paused = Paused { kept: rest.kept, until, is_wait, resume: rest.resume, lanes };
+        if self.until_taken(&claim.id, stop, || self.means.inbox.pause(paused.clone())).await.is_some() {
+            self.tell_rest(claim, until, is_wait);
+        }
+        next
+    }
+
+    /// Has the store take something, however often it refuses; gives up only when the server stops, and then the next
+    /// start takes the delivery up.
+    async fn until_taken<T, F>(&self, delivery: &DeliveryId, stop: &Stop, write: impl Fn() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, InboxError>>,
+    {
         let mut told = false;
         loop {
-            match self.inbox.finish(finished.clone()).await {
-                Ok(_) => return true,
+            match write().await {
+                Ok(taken) => return Some(taken),
                 Err(error) if !told => {
-                    tracing::error!(delivery = %finished.id, %error, "an outcome cannot be recorded; trying until it is");
+                    tracing::error!(%delivery, %error, "what an attempt came to cannot be recorded; trying until it is");
                     told = true;
                 }
                 Err(_) => {}
             }
             tokio::select! {
                 () = self.means.clock.sleep(STORE_PAUSE) => {}
-                () = stop.now.cancelled() => return false,
+                () = stop.now.cancelled() => return None,
             }
         }
-    }
-
-    fn tell(&self, claim: &Claim, began: Timestamp, now: Timestamp, ended: Ended, next: Next) {
-        let (workspace, seq) = (&claim.queue.workspace, claim.notifications[0].seq);
-        let (delivery, route, plugin, attempt) = (&claim.id, &claim.queue.route, &claim.plugin, claim.attempt);
-        let took = until(began, now);
-        let next_in = next.next_at.map(|next_at| until(now, next_at));
-        let took_shown = rounded(took);
-        if ended.outcome == Outcome::Delivered {
-            tracing::info!(%workspace, seq, %delivery, %route, %plugin, attempt, took = took_shown, "delivered");
-        } else {
-            let (outcome, state) = (ended.outcome, next.state);
-            let reason = ended.reason.as_deref().unwrap_or_default();
-            let next_in = next_in.map(rounded);
-            tracing::warn!(
-                %workspace, seq, %delivery, %route, %plugin, attempt, %outcome, %state, next_in, "not delivered: {reason}"
-            );
-        }
-        self.observer.happened(&Happening::Attempted {
-            workspace: workspace.clone(),
-            seq,
-            delivery: delivery.clone(),
-            route: route.clone(),
-            plugin: plugin.clone(),
-            attempt: attempt.get(),
-            outcome: ended.outcome,
-            reason: ended.reason,
-            state: next.state,
-            took,
-            next_in,
-        });
     }
 }
 
@@ -118,3 +292,6 @@ fn attempt(claim: &Claim, started_at: Timestamp, ended_at: Timestamp, ended: &En
         plugin_digest: plugin.map(|(_, digest)| digest.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests;

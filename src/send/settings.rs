@@ -3,26 +3,60 @@
 use serde_json::Value;
 use url::Url;
 
-use crate::config::{Config, Place, Problem, SecretPlace, Target, Workspace};
+use crate::config::{Config, Place, Problem, Route, SecretPlace, Target, Workspace};
 use crate::send::effect::secret::stand_in;
-use crate::wasm::{Catalog, CheckError, Plugin};
+use crate::wasm::{self, Catalog, CheckError, Destination, Manifest, Plugin};
+
+/// A target where it stands in the configuration.
+pub(super) struct Placed<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) route: &'a Route,
+    pub(super) target: &'a Target,
+    /// The path of its settings in the file.
+    path: String,
+}
+
+/// A target and what its plugin says of its settings.
+pub(super) struct Checked<'a> {
+    pub(super) placed: Placed<'a>,
+    pub(super) said: Said,
+}
+
+pub(super) enum Said {
+    NotLoaded,
+    Refuses(Vec<Problem>),
+    Takes { destination: Destination, manifest: Manifest },
+}
 
 /// What the loaded plugins say of the settings of their targets, with the places in the files. A plugin that is not
 /// loaded says nothing.
 pub async fn settings_mistakes(config: &Config, catalog: &Catalog) -> Vec<Problem> {
-    let mut mistakes = Vec::new();
-    for (workspace, target, path) in targets(config) {
-        if let Some(plugin) = catalog.get(&target.plugin) {
-            mistakes.extend(mistakes_of(workspace, target, &path, &plugin).await);
-        }
+    problems(checked(config, catalog).await)
+}
+
+/// Has every target's settings checked by its plugin.
+pub(super) async fn checked<'a>(config: &'a Config, catalog: &Catalog) -> Vec<Checked<'a>> {
+    let mut all = Vec::new();
+    for placed in placed(config) {
+        let said = match catalog.get(&placed.target.plugin) {
+            Some(plugin) => said(&placed, &plugin).await,
+            None => Said::NotLoaded,
+        };
+        all.push(Checked { placed, said });
     }
-    mistakes
+    all
+}
+
+pub(super) fn problems(checked: Vec<Checked<'_>>) -> Vec<Problem> {
+    let of_one = |checked: Checked<'_>| if let Said::Refuses(problems) = checked.said { problems } else { Vec::new() };
+    checked.into_iter().flat_map(of_one).collect()
 }
 
 /// Webhooks and other URLs kept as secrets that no grant of the target's plugin covers: each delivery would be refused.
 pub fn ungranted_urls(config: &Config) -> Vec<Problem> {
     let mut found = Vec::new();
-    for (workspace, target, path) in targets(config) {
+    for placed in placed(config) {
+        let Placed { workspace, target, .. } = placed;
         let grants = config.plugins.grants.get(&target.plugin).map(|grant| grant.http.as_slice()).unwrap_or_default();
         let mut secrets = Vec::new();
         secrets_in(&target.settings, String::new(), &mut secrets);
@@ -36,19 +70,20 @@ pub fn ungranted_urls(config: &Config) -> Vec<Problem> {
                     "plugin {plugin} is not granted the host of secret {name}, so that every delivery will be refused: \
                      add the host in switchbell.yaml under plugins.grants.{plugin}.http"
                 );
-                found.push(problem(workspace, target, &path, &pointer, message));
+                found.push(problem(&placed, &pointer, message));
             }
         }
     }
     found
 }
 
-/// Every target with its workspace and the path of its settings in the file.
-fn targets(config: &Config) -> impl Iterator<Item = (&Workspace, &Target, String)> {
+/// Every target there is.
+pub(super) fn placed(config: &Config) -> impl Iterator<Item = Placed<'_>> {
     config.workspaces.values().flat_map(|workspace| {
-        workspace.routes.iter().enumerate().flat_map(move |(route, with)| {
-            let path = move |number| format!("routes[{route}].deliver[{number}].with");
-            with.deliver.iter().enumerate().map(move |(number, target)| (workspace, target, path(number)))
+        workspace.routes.iter().enumerate().flat_map(move |(index, route)| {
+            let path = move |number| format!("routes[{index}].deliver[{number}].with");
+            let targets = route.deliver.iter().enumerate();
+            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(number) })
         })
     })
 }
@@ -68,24 +103,25 @@ fn secrets_in(value: &Value, pointer: String, found: &mut Vec<(String, String)>)
     }
 }
 
-async fn mistakes_of(workspace: &Workspace, target: &Target, path: &str, plugin: &Plugin) -> Vec<Problem> {
-    let mistake = |pointer: &str, message| problem(workspace, target, path, pointer, message);
-    match plugin.check(stand_in(&target.settings)).await {
-        Ok(_) => Vec::new(),
+async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
+    match plugin.check(stand_in(&placed.target.settings)).await {
+        Ok(destination) => Said::Takes { destination, manifest: plugin.manifest().clone() },
         Err(CheckError::Problems(problems)) => {
-            problems.into_iter().map(|problem| mistake(&problem.path, problem.message)).collect()
+            let with_place = |found: wasm::Problem| problem(placed, &found.path, found.message);
+            Said::Refuses(problems.into_iter().map(with_place).collect())
         }
         Err(CheckError::Fault(fault)) => {
-            vec![mistake("", format!("plugin {} could not check these settings: {fault}", target.plugin))]
+            let message = format!("plugin {} could not check these settings: {fault}", placed.target.plugin);
+            Said::Refuses(vec![problem(placed, "", message)])
         }
     }
 }
 
-fn problem(workspace: &Workspace, target: &Target, path: &str, pointer: &str, message: String) -> Problem {
+fn problem(placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
     Problem {
-        file: workspace.file.clone(),
-        place: place(target, pointer),
-        path: format!("{path}{}", pointer.replace('/', ".")),
+        file: placed.workspace.file.clone(),
+        place: place(placed.target, pointer),
+        path: format!("{}{}", placed.path, pointer.replace('/', ".")),
         message,
         source_line: None,
     }

@@ -1,25 +1,33 @@
 //! The control socket: how commands on this machine ask a running server. A Unix socket beside the database that only
 //! its owner may use; over it HTTP and JSON.
 
+mod desk;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{Path as Segments, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, body::Body};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
-use crate::inbox::Reading;
+use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
+pub use desk::{
+    Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
+    unknown_filter,
+};
 
 /// Longest path of a Unix socket, in bytes, that every system takes.
 const PATH_BYTES_MAX: usize = 100;
@@ -210,28 +218,38 @@ pub fn listen(store: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// What commands can ask for.
+#[derive(Debug)]
+pub struct Served {
+    /// Every connector.
+    pub seats: Vec<Seat>,
+    /// Changes what is in the store.
+    pub desk: Desk,
+}
+
 /// Serves until told to stop.
-pub async fn serve(listener: UnixListener, seats: Arc<Vec<Seat>>, stop: CancellationToken) {
+pub async fn serve(listener: UnixListener, served: Served, stop: CancellationToken) {
     let routes = Router::new()
         .route("/connectors", get(list))
         .route("/workspaces/{workspace}/connectors/{name}/poll", post(poll))
-        .with_state(seats);
+        .route("/workspaces/{workspace}/deliveries/retry", post(retry))
+        .route("/workspaces/{workspace}/deliveries/cancel", post(cancel))
+        .route("/workspaces/{workspace}/notifications/read", post(read))
+        .route("/workspaces/{workspace}/notifications/acknowledge", post(acknowledge))
+        .with_state(Arc::new(served));
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "serving the control socket ended");
     }
 }
 
-async fn list(State(seats): State<Arc<Vec<Seat>>>) -> Response {
-    json(StatusCode::OK, &seats.iter().map(ConnectorJson::from).collect::<Vec<_>>())
+async fn list(State(served): State<Arc<Served>>) -> Response {
+    json(StatusCode::OK, &served.seats.iter().map(ConnectorJson::from).collect::<Vec<_>>())
 }
 
-async fn poll(
-    State(seats): State<Arc<Vec<Seat>>>,
-    Segments((workspace, name)): Segments<(String, String)>,
-) -> Response {
+async fn poll(State(served): State<Arc<Served>>, Segments((workspace, name)): Segments<(String, String)>) -> Response {
     let is_it = |seat: &&Seat| seat.workspace.as_str() == workspace && seat.connector.name.as_str() == name;
-    let Some(seat) = seats.iter().find(is_it) else {
+    let Some(seat) = served.seats.iter().find(is_it) else {
         return text(StatusCode::NOT_FOUND, format!("there is no connector {name:?} in the workspace {workspace:?}"));
     };
     let handle = match &seat.polled {
@@ -241,6 +259,46 @@ async fn poll(
     match handle.poll().await {
         Some(polled) => json(StatusCode::OK, &PolledJson::from(polled)),
         None => text(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping".to_owned()),
+    }
+}
+
+async fn retry(State(served): State<Arc<Served>>, Segments(workspace): Segments<String>, body: Bytes) -> Response {
+    answer(async || served.desk.change(&workspace, Change::Retry, &asked(&body)?).await).await
+}
+
+async fn cancel(State(served): State<Arc<Served>>, Segments(workspace): Segments<String>, body: Bytes) -> Response {
+    answer(async || served.desk.change(&workspace, Change::Cancel, &asked(&body)?).await).await
+}
+
+async fn read(State(served): State<Arc<Served>>, Segments(workspace): Segments<String>, body: Bytes) -> Response {
+    answer(async || served.desk.mark(&workspace, Deed::Read, &asked(&body)?).await).await
+}
+
+async fn acknowledge(
+    State(served): State<Arc<Served>>,
+    Segments(workspace): Segments<String>,
+    body: Bytes,
+) -> Response {
+    answer(async || served.desk.mark(&workspace, Deed::Acknowledge, &asked(&body)?).await).await
+}
+
+fn asked<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|error| {
+        Refusal::Wrong(format!("the running server does not understand what it is asked for ({error}): restart it"))
+    })
+}
+
+async fn answer<T: Serialize>(make: impl AsyncFnOnce() -> Result<T, Refusal>) -> Response {
+    match make().await {
+        Ok(value) => json(StatusCode::OK, &value),
+        Err(refusal) => {
+            let status = match refusal {
+                Refusal::Unknown(_) => StatusCode::NOT_FOUND,
+                Refusal::Wrong(_) => StatusCode::BAD_REQUEST,
+                Refusal::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            text(status, refusal.to_string())
+        }
     }
 }
 

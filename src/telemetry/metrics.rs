@@ -24,6 +24,8 @@ pub struct Metrics {
     gaps: Family<Connector, Counter>,
     events: Family<Event, Counter>,
     attempts: Family<Attempt, Counter>,
+    waits: Family<Plugin, Counter>,
+    moved: Family<Moved, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,6 +55,19 @@ struct Attempt {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Plugin {
+    workspace: String,
+    plugin: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Moved {
+    workspace: String,
+    plugin: String,
+    state: &'static str,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("switchbell");
@@ -66,7 +81,11 @@ impl Default for Metrics {
         registry.register("events", "Events of outboxes: accepted (new ones only) or dropped", events.clone());
         let attempts = Family::default();
         registry.register("attempts", "Attempts of deliveries, by outcome", attempts.clone());
-        Self { registry, reads, deferred, gaps, events, attempts }
+        let waits = Family::default();
+        registry.register("waits", "Times that a plugin asked to wait", waits.clone());
+        let moved = Family::default();
+        registry.register("moved", "Due deliveries of which no attempt was made, by state", moved.clone());
+        Self { registry, reads, deferred, gaps, events, attempts, waits, moved }
     }
 }
 
@@ -112,6 +131,16 @@ impl Observer for Metrics {
             Happening::Attempted { workspace, plugin, outcome, .. } => {
                 let (workspace, plugin) = (workspace.to_string(), plugin.to_string());
                 self.attempts.get_or_create(&Attempt { workspace, plugin, outcome: outcome.as_str() }).inc();
+            }
+            Happening::Paused { workspace, plugin, next_in, .. } => {
+                if next_in.is_some() {
+                    let (workspace, plugin) = (workspace.to_string(), plugin.to_string());
+                    self.waits.get_or_create(&Plugin { workspace, plugin }).inc();
+                }
+            }
+            Happening::Moved { workspace, plugin, state, .. } => {
+                let (workspace, plugin) = (workspace.to_string(), plugin.to_string());
+                self.moved.get_or_create(&Moved { workspace, plugin, state: state.as_str() }).inc();
             }
         }
     }

@@ -32,6 +32,8 @@ pub struct Manifest {
     pub needs_memory: bool,
     /// What it means to repeat an attempt.
     pub repeat: Repeat,
+    /// Whether what it starts can write events back: an agent, say.
+    pub agent: bool,
 }
 
 /// What a plugin hopes to be granted.
@@ -97,9 +99,10 @@ impl<'a> Reader<'a, '_> {
         let settings = self.schema();
         let wants = self.wants();
         let needs = self.needs();
-        let repeat = self.repeat();
+        let (repeat, agent) = (self.repeat(), self.flag("agent"));
         let (needs_data, needs_memory) = (needs.contains(&"data"), needs.contains(&"memory"));
-        Some(Manifest { name: name?, version: version?, summary, settings, wants, needs_data, needs_memory, repeat })
+        let (name, version) = (name?, version?);
+        Some(Manifest { name, version, summary, settings, wants, needs_data, needs_memory, repeat, agent })
     }
 
     fn schema(&mut self) -> Option<Value> {
@@ -226,7 +229,7 @@ mod tests {
         let manifest = Manifest::parse(
             r#"{"name":"slack","version":"1.2.3-rc.1+5","summary":"posts\nto Slack","settings":{"type":"object"},
                 "wants":{"http":["hooks.slack.com"],"mail":false,"tools":null},"needs":["data"],"repeat":"harmful",
-                "later":1}"#,
+                "agent":true,"later":1}"#,
         );
         let expected = Manifest {
             name: "slack".parse().unwrap(),
@@ -237,6 +240,7 @@ mod tests {
             needs_data: true,
             needs_memory: false,
             repeat: Repeat::Harmful,
+            agent: true,
         };
         assert_eq!(manifest, Ok(expected));
     }
@@ -246,13 +250,14 @@ mod tests {
         let manifest = Manifest::parse(r#"{"name":"a","version":"0.0.0"}   "#).unwrap();
         assert_eq!((manifest.summary.as_str(), manifest.settings, manifest.wants), ("", None, Wants::default()));
         assert_eq!((manifest.needs_data, manifest.needs_memory, manifest.repeat), (false, false, Repeat::Tolerable));
+        assert!(!manifest.agent);
     }
 
     #[test]
     fn every_mistake_is_reported_at_once() {
         let mistakes = Manifest::parse(
             r#"{"name":"Slack","version":"1.2","summary":1,"settings":[],"wants":{"http":"x","mail":"yes"},
-                "needs":["files"],"repeat":"sometimes"}"#,
+                "needs":["files"],"repeat":"sometimes","agent":"no"}"#,
         );
         assert_eq!(
             mistakes.unwrap_err(),
@@ -265,6 +270,7 @@ mod tests {
                 "wants.mail: must be true or false",
                 "needs: \"files\" is unknown (this host knows: data, memory)",
                 "repeat: \"sometimes\" is not one of harmless, tolerable, harmful",
+                "agent: must be true or false",
             ]
         );
     }

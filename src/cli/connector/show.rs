@@ -10,6 +10,7 @@ use super::Which;
 use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
 use crate::cli::output::{fail, print, print_for_people, print_json, tell};
+use crate::cli::table::{aligned, cut};
 use crate::cli::{FOUND_WRONG, workspace};
 use crate::clock::{Clock, until};
 use crate::config::Places;
@@ -18,9 +19,6 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
 use crate::serve::control::ConnectorJson;
 use crate::telemetry::rounded;
-
-/// Longest failure that a list repeats, in characters.
-const LISTED_REASON_CHARS_MAX: usize = 80;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {
@@ -117,23 +115,15 @@ async fn remembered(places: &Places, only: Option<&Name>) -> Result<Vec<Connecto
 
 fn table(found: &[ConnectorJson], now: Timestamp) -> String {
     let title = ["CONNECTOR", "STATE", "LAST READ", "NEXT READ", "POSITION", "BUDGET", "LAST ERROR"];
-    let mut rows = vec![title.map(str::to_owned)];
+    let mut rows = vec![title.map(str::to_owned).to_vec()];
     rows.extend(found.iter().map(|connector| row(connector, now)));
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..title.len()).map(|column| width(column).unwrap_or_default()).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
+    aligned(&rows)
 }
 
-fn row(of: &ConnectorJson, now: Timestamp) -> [String; 7] {
+fn row(of: &ConnectorJson, now: Timestamp) -> Vec<String> {
     let reason = of.last_error.as_ref().filter(|_| of.failures > 0).map(|error| error.reason.as_str());
     let reason = cut(of.reason.as_deref().or(reason).unwrap_or("-"));
-    [
+    vec![
         format!("{}/{}", of.workspace_id, of.name),
         state(of),
         ago(of.last_read_at.as_deref(), now),
@@ -142,13 +132,6 @@ fn row(of: &ConnectorJson, now: Timestamp) -> [String; 7] {
         of.budget.as_ref().map_or_else(|| "-".to_owned(), |budget| format!("{}/{}", budget.left, budget.per_minute)),
         reason,
     ]
-}
-
-fn cut(reason: &str) -> String {
-    match reason.char_indices().nth(LISTED_REASON_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
-        None => reason.to_owned(),
-    }
 }
 
 fn state(of: &ConnectorJson) -> String {

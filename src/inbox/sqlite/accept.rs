@@ -17,16 +17,15 @@ use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
 use crate::notification::{HOST_SOURCE, Notification};
 
 /// Writes one chunk of an intake; the position and how the read went with the last.
-pub(super) fn accept(session: &mut Session, intake: Intake, is_last: bool) -> Result<Accepted, InboxError> {
+pub(super) fn accept(session: &mut Session, intake: &Intake, is_last: bool) -> Result<Accepted, InboxError> {
     let workspace = session.workspace(&intake.workspace)?;
     let source = source(session, workspace, &intake.source)?;
     if is_last {
-        end_read(session, source, &intake)?;
+        end_read(session, source, intake)?;
     }
-    let Intake { workspace: name, source: source_name, received_at, entries, notices, .. } = intake;
-    let seqs =
-        insert(session, &Place { workspace, name: &name, source, source_name: &source_name, received_at }, entries)?;
-    let notice_seqs = insert_notices(session, &name, received_at, notices)?;
+    let (name, source_name, received_at) = (&intake.workspace, &intake.source, intake.received_at);
+    let seqs = insert(session, &Place { workspace, name, source, source_name, received_at }, &intake.entries)?;
+    let notice_seqs = insert_notices(session, name, received_at, &intake.notices)?;
     Ok(Accepted { seqs, notice_seqs })
 }
 
@@ -35,7 +34,7 @@ pub(super) fn insert_notices(
     session: &mut Session,
     name: &Name,
     now: Timestamp,
-    notices: Vec<Entry>,
+    notices: &[Entry],
 ) -> Result<Vec<Option<u64>>, InboxError> {
     let Some(host) = HOST_SOURCE.parse().ok().filter(|_| !notices.is_empty()) else { return Ok(Vec::new()) };
     let workspace = session.workspace(name)?;
@@ -52,7 +51,7 @@ struct Place<'a> {
     received_at: Timestamp,
 }
 
-fn insert(session: &mut Session, place: &Place<'_>, entries: Vec<Entry>) -> Result<Vec<Option<u64>>, InboxError> {
+fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result<Vec<Option<u64>>, InboxError> {
     if entries.is_empty() {
         return Ok(Vec::new());
     }
@@ -63,7 +62,7 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: Vec<Entry>) -> Resu
         let is_new = insert_seen(session, place, &entry.event.event_id)?;
         if is_new {
             seq += 1;
-            insert_notification(session, place, rows::row_id(place.workspace, seq), &entry)?;
+            insert_notification(session, place, rows::row_id(place.workspace, seq), entry)?;
             owe(session, place, seq, entry)?;
         }
         seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
@@ -81,24 +80,23 @@ fn last_seq(session: &Session, workspace: i64) -> Result<i64, InboxError> {
 }
 
 /// Writes what a new notification owes, each delivery where its target's timing puts it.
-fn owe(session: &mut Session, place: &Place<'_>, seq: i64, entry: Entry) -> Result<(), InboxError> {
-    let Entry { event, effective_level, owed } = entry;
-    if owed.is_empty() {
+fn owe(session: &mut Session, place: &Place<'_>, seq: i64, entry: &Entry) -> Result<(), InboxError> {
+    if entry.owed.is_empty() {
         return Ok(());
     }
-    let notification = Arc::new(Notification {
+    let notification = Notification {
         workspace: place.name.clone(),
         seq: seq.unsigned_abs(),
         source: place.source_name.clone(),
         received_at: place.received_at,
-        effective_level,
-        event,
-    });
-    for Owed { route, target, plugin } in owed {
-        let queue = QueueKey { workspace: place.name.clone(), route, target: target.into() };
+        effective_level: entry.effective_level,
+        event: entry.event.clone(),
+    };
+    let row_id = rows::row_id(place.workspace, seq);
+    for Owed { route, target, plugin } in &entry.owed {
+        let queue = QueueKey { workspace: place.name.clone(), route: route.clone(), target: target.as_str().into() };
         let target = session.target(&queue)?;
-        let arrival =
-            Arrival { row_id: rows::row_id(place.workspace, seq), notification: &notification, plugin: &plugin };
+        let arrival = Arrival { row_id, notification: &notification, plugin };
         if target.timing().is_some() {
             gather::matched(session, &target, &arrival, place.received_at)?;
         } else {

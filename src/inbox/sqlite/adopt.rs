@@ -60,8 +60,8 @@ struct Known {
 /// Takes up a book.
 pub(super) fn adopt(
     session: &mut Session,
-    book: Arc<Book>,
-    admission: Option<Arc<dyn Admission>>,
+    book: &Arc<Book>,
+    admission: Option<&Arc<dyn Admission>>,
     now: Timestamp,
 ) -> Result<Adopted, InboxError> {
     session.forget();
@@ -91,8 +91,8 @@ pub(super) fn adopt(
     }
     adopted.lanes = finish::lanes(session)?;
     session.forget();
-    session.book = Some(book);
-    session.admission = admission;
+    session.book = Some(Arc::clone(book));
+    session.admission = admission.cloned();
     Ok(adopted)
 }
 

@@ -72,11 +72,11 @@ fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
 }
 
 /// Hands out what is wanted, as far as it is there.
-pub(super) fn claim(session: &mut Session, now: Timestamp, wants: Vec<Want>) -> Result<Claimed, InboxError> {
+pub(super) fn claim(session: &mut Session, now: Timestamp, wants: &[Want]) -> Result<Claimed, InboxError> {
     let mut claimed = Claimed::default();
     for want in wants {
-        let next_due = one_queue(session, now, &want, &mut claimed)?;
-        claimed.next_due.push((want.queue, next_due));
+        let next_due = one_queue(session, now, want, &mut claimed)?;
+        claimed.next_due.push((want.queue.clone(), next_due));
     }
     Ok(claimed)
 }

@@ -10,6 +10,7 @@ use super::accept::insert_notices;
 use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED, subject};
 use super::errors::unavailable;
 use super::gather::{self, moved};
+use super::people::target_of;
 use super::rows::{moment, prepare};
 use super::session::{Session, Target};
 use crate::inbox::book::{LaneKey, QueueKey};
@@ -25,24 +26,14 @@ const MEMORY_AGE_MAX: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// A delivery in flight, as far as its end concerns.
 struct InFlight {
     target: i64,
-    queue: QueueKey,
     slot: Option<i64>,
     flags: i64,
 }
 
 /// The delivery, if it is still in the hands of whoever has this fence.
 fn held(session: &Session, id: &DeliveryId, fence: Fence) -> Result<InFlight, InboxError> {
-    let select = "SELECT d.target, t.route, t.name, w.name, d.slot, d.flags
-                  FROM delivery d JOIN target t ON t.id = d.target JOIN workspace w ON w.id = t.workspace
-                  WHERE d.id = ?1 AND d.epoch = ?2";
-    let row = |row: &Row<'_>| {
-        let queue = QueueKey {
-            workspace: super::rows::name(row, 3)?,
-            route: super::rows::name(row, 1)?,
-            target: row.get::<_, String>(2)?.into(),
-        };
-        Ok(InFlight { target: row.get(0)?, queue, slot: row.get(4)?, flags: row.get(5)? })
-    };
+    let select = "SELECT target, slot, flags FROM delivery WHERE id = ?1 AND epoch = ?2";
+    let row = |row: &Row<'_>| Ok(InFlight { target: row.get(0)?, slot: row.get(1)?, flags: row.get(2)? });
     prepare(&session.connection, select)?
         .query_row(params![id.number, fence.epoch], row)
         .optional()
@@ -100,7 +91,8 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
     change_resume(session, id, &paused.resume)?;
     keep_lanes(session, &paused.lanes)?;
-    session.now_due(&held.queue, until);
+    let target = target_of(session, id)?;
+    session.now_due(&target.queue, until);
     Ok(())
 }
 
@@ -119,30 +111,35 @@ fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), Inbo
 }
 
 /// Records the end of an attempt; returns the numbers that its notices got.
-pub(super) fn finish(session: &mut Session, finished: Finished) -> Result<Vec<Option<u64>>, InboxError> {
+pub(super) fn finish(session: &mut Session, finished: &Finished) -> Result<Vec<Option<u64>>, InboxError> {
     let number = finished.id.number;
     let held = held(session, &finished.id, finished.fence)?;
-    let target = session.target(&held.queue)?;
+    let mut target = session.target(&finished.queue)?;
+    if target.row.id != held.target {
+        // It went over to another route meanwhile.
+        target = target_of(session, number)?;
+    }
+    let queue = target.queue.clone();
     let is_given_back = finished.attempt.outcome == Outcome::Interrupted;
-    end(session, &finished, &held, is_given_back)?;
+    end(session, finished, &held, is_given_back)?;
     if !is_given_back {
-        insert_attempt(session, &finished)?;
+        insert_attempt(session, finished)?;
     }
     if held.flags & HAS_EFFECTS != 0 {
         forget_effects(session, number)?;
     }
     change_resume(session, number, &finished.resume)?;
-    remember(session, &finished, held.target)?;
+    remember(session, finished, held.target)?;
     keep_lanes(session, &finished.lanes)?;
-    count_for_at_most(session, &target, &held, &finished)?;
+    count_for_at_most(session, &target, &held, finished)?;
     if finished.next.state == State::Blocked {
         let why = finished.attempt.reason.as_deref().unwrap_or("the plugin asks for a person");
-        session.set_blocked(&held.queue, Some(why))?;
+        session.set_blocked(&queue, Some(why))?;
     }
     if let Some(at) = finished.next.next_at {
-        session.now_due(&held.queue, at);
+        session.now_due(&queue, at);
     }
-    insert_notices(session, &held.queue.workspace, finished.attempt.ended_at, finished.notices)
+    insert_notices(session, &queue.workspace, finished.attempt.ended_at, &finished.notices)
 }
 
 fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: bool) -> Result<(), InboxError> {
@@ -245,7 +242,7 @@ fn count_for_at_most(
         let sql = "DELETE FROM reached WHERE target = ?1 AND at < ?2";
         prepare(&session.connection, sql)?.execute([held.target, oldest]).map_err(unavailable)?;
     } else if held.slot.is_some() && (finished.next.state.is_final() || finished.next.state == State::Blocked) {
-        surplus_may_go(session, &held.queue, held.target, now)?;
+        surplus_may_go(session, &target.queue, held.target, now)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::{InboxError, Name};
 use crate::inbox::delivery::{Input, Next, State, transition};
 use crate::notification::{Level, Notification};
 use crate::route::timing::Timing;
-use crate::route::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, plan};
+use crate::route::{Acknowledged, Stage, Standing, Step, Subject, plan};
 
 /// A notification that matched just now.
 pub(super) struct Arrival<'a> {
@@ -58,7 +58,6 @@ pub(super) fn matched(
     arrival: &Arrival<'_>,
     now: Timestamp,
 ) -> Result<(), InboxError> {
-    let Some(timing) = target.timing() else { return at_once(session, target, arrival, now, false) };
     let one = arrival.notification;
     let subject = Subject {
         received_at: one.received_at,
@@ -68,7 +67,7 @@ pub(super) fn matched(
         subject: one.event.subject.as_deref(),
         acknowledged: Acknowledged::No,
     };
-    match ask(session, target, timing, &Asked { stage: Stage::Matched, own: 0 }, &subject, now)? {
+    match ask(session, target, (Stage::Matched, 0), &subject, now)? {
         Step::Wait { until } => {
             insert(session, target, arrival, Next { state: State::Scheduled, next_at: Some(until) }, None, now)?;
             session.now_due(&target.queue, until);
@@ -93,15 +92,14 @@ pub(super) fn advance(
     stage: Stage,
     now: Timestamp,
 ) -> Result<(), InboxError> {
-    let plain = Timing::default();
-    let timing = target.timing().unwrap_or(&plain);
+    let has_unless = target.timing().is_some_and(|timing| timing.unless.is_some());
     let (source, name, text, received_at) = facts(session, row.notification)?;
-    let acknowledged = if timing.unless.is_some() { acknowledged(session, row)? } else { Acknowledged::No };
+    let acknowledged = if has_unless { acknowledged(session, row)? } else { Acknowledged::No };
     let subject =
         Subject { received_at, level: row.level, source: &source, name: &name, subject: text.as_deref(), acknowledged };
-    match ask(session, target, timing, &Asked { stage, own: row.id }, &subject, now)? {
-        Step::Go => release(session, target, row, now),
-        Step::Wait { until } => wait(session, target, row, until),
+    match ask(session, target, (stage, row.id), &subject, now)? {
+        // Only what matched just now is asked to wait.
+        Step::Go | Step::Wait { .. } => release(session, target, row, now),
         Step::Suppress => suppress(session, row),
         Step::Gather { key, why, until } if row.gather.as_ref() == Some(&key) => {
             stay(session, target, row, &Digest { key: &key, why, until })
@@ -112,35 +110,32 @@ pub(super) fn advance(
     }
 }
 
-/// Why the plan is asked, and for which row; 0 for one that is not written yet.
-struct Asked {
-    stage: Stage,
-    own: i64,
-}
-
+/// Asks the plan about something; `own` is its row, where it has one.
 fn ask(
     session: &Session,
     target: &Target,
-    timing: &Timing,
-    asked: &Asked,
+    (stage, own): (Stage, i64),
     subject: &Subject<'_>,
     now: Timestamp,
 ) -> Result<Step, InboxError> {
+    let plain = Timing::default();
+    let timing = target.timing().unwrap_or(&plain);
     let Some(at_most) = &timing.at_most else {
-        return Ok(plan(timing, asked.stage, subject, &Standing::default(), now));
+        return Ok(plan(timing, stage, subject, &Standing::default(), now));
     };
     let (reached, going) = standing(session, target, later_ago(now, at_most.per), at_most.count)?;
-    let surplus_until = surplus_until(session, target, asked.own)?;
-    Ok(plan(timing, asked.stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
+    let surplus_until = surplus_until(session, target, own)?;
+    Ok(plan(timing, stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
 }
 
-/// When the surplus closes that is open besides this row.
-fn surplus_until(session: &Session, target: &Target, but: i64) -> Result<Option<Timestamp>, InboxError> {
-    let select = "SELECT next_at FROM delivery WHERE target = ?1 AND gather = ?2 AND state = 'collecting' AND id <> ?3";
-    prepare(&session.connection, select)?
-        .query_row(params![target.row.id, SURPLUS, but], |row| Ok(moment(row.get(0)?)))
+/// When the surplus of a target closes, or was let go, if there is one that can be joined.
+fn surplus_until(session: &Session, target: &Target, own: i64) -> Result<Option<Timestamp>, InboxError> {
+    let select = "SELECT next_at FROM delivery WHERE target = ?1 AND gather = 'surplus' AND id <> ?2";
+    let found: Option<Option<i64>> = prepare(&session.connection, select)?
+        .query_row([target.row.id, own], |row| row.get(0))
         .optional()
-        .map_err(unavailable)
+        .map_err(unavailable)?;
+    Ok(found.flatten().map(moment))
 }
 
 fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
@@ -211,16 +206,6 @@ fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp
     let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
     prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, now);
-    Ok(())
-}
-
-/// Has it wait on, since a reload made its `after` longer.
-fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp) -> Result<(), InboxError> {
-    let next = moved(row.state, Input::Gathered { state: State::Scheduled, until }, until)?;
-    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
-    let values = params![row.id, next.state.as_str(), until.as_millisecond()];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
-    session.now_due(&target.queue, until);
     Ok(())
 }
 

@@ -43,6 +43,9 @@ use writer::Writer;
 /// How long a statement waits for another process that reads or checkpoints.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Pages that the writer keeps at hand, in KiB: the inner pages of all trees of a store with some million rows.
+const CACHE_KIB: i64 = 16 * 1024;
+
 /// Statements kept prepared: more than the store has.
 const STATEMENTS_MAX: usize = 128;
 
@@ -128,7 +131,7 @@ impl SqliteInbox {
     async fn write<T, F>(&self, work: F) -> Result<T, InboxError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Session) -> Result<T, InboxError> + Send + 'static,
+        F: FnMut(&mut Session) -> Result<T, InboxError> + Send + 'static,
     {
         match &self.writer {
             Some(writer) => writer.run(work).await,
@@ -167,7 +170,7 @@ impl Inbox for SqliteInbox {
             let chunks = chunks(intake);
             let last = chunks.len();
             for (number, chunk) in (1..).zip(chunks) {
-                let part = self.write(move |session| accept::accept(session, chunk, number == last)).await?;
+                let part = self.write(move |session| accept::accept(session, &chunk, number == last)).await?;
                 accepted.seqs.extend(part.seqs);
                 accepted.notice_seqs.extend(part.notice_seqs);
             }
@@ -196,11 +199,11 @@ impl Inbox for SqliteInbox {
         admission: Option<Arc<dyn Admission>>,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<Adopted, InboxError>> {
-        self.write(move |session| adopt::adopt(session, book, admission, now)).boxed()
+        self.write(move |session| adopt::adopt(session, &book, admission.as_ref(), now)).boxed()
     }
 
     fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
-        self.write(move |session| claim::claim(session, now, wants)).boxed()
+        self.write(move |session| claim::claim(session, now, &wants)).boxed()
     }
 
     fn news(&self) -> BoxFuture<'_, News> {
@@ -216,7 +219,7 @@ impl Inbox for SqliteInbox {
     }
 
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>> {
-        self.write(move |session| finish::finish(session, finished)).boxed()
+        self.write(move |session| finish::finish(session, &finished)).boxed()
     }
 
     fn retry<'a>(
@@ -296,6 +299,7 @@ fn prepare_to_write(connection: &mut Connection) -> Result<(), InboxError> {
         return Err(InboxError::Open(message));
     }
     connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(unavailable)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     schema::migrate(connection)
 }

@@ -291,7 +291,7 @@ async fn a_request_that_fails_takes_no_other_with_it() {
     let place = Place::new();
     let inbox = place.open();
     let broken = inbox.write(|connection: &mut Session| {
-        accept::accept(connection, intake("acme", vec![entry("gone", 0)], None), true)?;
+        accept::accept(connection, &intake("acme", vec![entry("gone", 0)], None), true)?;
         Err::<(), _>(InboxError::Unavailable("broken".to_owned()))
     });
     let panics = inbox.write(|_| -> Result<(), InboxError> { panic!("inside") });
@@ -405,7 +405,7 @@ async fn what_is_let_in_is_in_flight_from_the_write_on_and_given_back_when_that_
     assert_eq!(states(&inbox).await, [(State::InFlight, 0), (State::InFlight, 0)]);
     assert!(claim(&inbox, 100, 5).await.unwrap().claims.is_empty(), "nobody else gets it");
     let broken = inbox.write(|session: &mut Session| {
-        accept::accept(session, intake("acme", vec![entry("gone", 2)], None), true)?;
+        accept::accept(session, &intake("acme", vec![entry("gone", 2)], None), true)?;
         Err::<(), _>(InboxError::Unavailable("broken".to_owned()))
     });
     assert!(broken.await.is_err());

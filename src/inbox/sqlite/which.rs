@@ -19,22 +19,22 @@ pub(super) struct Condition {
 pub(super) fn condition(workspace: i64, which: &Which, store: &Store) -> Condition {
     let mut sql = "t.workspace = ?".to_owned();
     let mut values = vec![Value::Integer(workspace)];
-    let mut one_of = |column: &str, list: Vec<Value>| {
-        let marks = vec!["?"; list.len()].join(", ");
-        sql.push_str(&format!(" AND {column} IN ({marks})"));
-        values.extend(list);
-    };
     if !which.ids.is_empty() {
         let ours = which.ids.iter().filter(|id| id.store == store.tag);
-        one_of("d.id", ours.map(|id| Value::Integer(id.number)).collect());
+        let ours: Vec<Value> = ours.map(|id| Value::Integer(id.number)).collect();
+        sql.push_str(&format!(" AND d.id IN ({})", vec!["?"; ours.len()].join(", ")));
+        values.extend(ours);
     }
     if !which.states.is_empty() {
-        one_of("d.state", which.states.iter().map(|state| Value::Text(state.as_str().to_owned())).collect());
+        // Spelled out, so that the index of the states that need a person can be used.
+        let states: Vec<String> = which.states.iter().map(|state| format!("d.state = '{}'", state.as_str())).collect();
+        sql.push_str(&format!(" AND ({})", states.join(" OR ")));
     }
     let texts = [("t.route", &which.route), ("d.plugin", &which.plugin)];
     for (column, name) in texts {
         if let Some(name) = name {
-            one_of(column, vec![Value::Text(name.to_string())]);
+            sql.push_str(&format!(" AND {column} = ?"));
+            values.push(Value::Text(name.to_string()));
         }
     }
     if let Some(since) = which.since {

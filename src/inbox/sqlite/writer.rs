@@ -1,12 +1,14 @@
 //! The thread that writes: it groups what is asked for at the same time into one commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::InboxError;
 use super::errors::unavailable;
+use super::rows::prepare;
 use super::session::Session;
 
 /// Requests that may wait for the writer; beyond, those who ask wait in turn.
@@ -15,10 +17,16 @@ const QUEUE_MAX: usize = 1_024;
 /// Requests in one commit: it bounds how long the first of them waits for the others.
 const GROUP_MAX: usize = 256;
 
-/// Runs a request in the transaction, or hears why there is none, and returns who is to be told once the commit is known.
-type Request = Box<dyn FnOnce(Result<&mut Session, InboxError>) -> Reply + Send>;
-/// Told `None` when the commit holds, else why it does not.
-type Reply = Box<dyn FnOnce(Option<InboxError>) + Send>;
+/// Runs in the transaction, perhaps twice: when a request of its group failed, all are rolled back and run again.
+type Work = Box<dyn FnMut(&mut Session) -> Ran + Send>;
+/// What came of it; the answer waits inside.
+type Ran = Result<(), InboxError>;
+
+/// Something to be written, and who is told: none when it was written and the commit holds, else why not.
+struct Request {
+    work: Work,
+    reply: Box<dyn FnOnce(Option<InboxError>) + Send>,
+}
 
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -34,17 +42,27 @@ impl Writer {
     }
 
     /// Runs `work` in a transaction and returns its answer once that is on disk.
-    pub(super) async fn run<T, F>(&self, work: F) -> Result<T, InboxError>
+    pub(super) async fn run<T, F>(&self, mut work: F) -> Result<T, InboxError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Session) -> Result<T, InboxError> + Send + 'static,
+        F: FnMut(&mut Session) -> Result<T, InboxError> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let request: Request = Box::new(move |session| {
-            let done = session.and_then(|session| in_savepoint(session, work));
-            // Whoever asked may have gone; the work stands all the same.
-            Box::new(move |failed| drop(answer.send(done.and_then(|done| failed.map_or(Ok(done), Err)))))
-        });
+        let done = Arc::new(Mutex::new(None));
+        let put = Arc::clone(&done);
+        let request = Request {
+            work: Box::new(move |session| {
+                let found = work(session)?;
+                *put.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+                Ok(())
+            }),
+            reply: Box::new(move |failed| {
+                let found = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let nothing = || InboxError::Unavailable("the write came to nothing".to_owned());
+                // Whoever asked may have gone; the work stands all the same.
+                drop(answer.send(failed.map_or_else(|| found.ok_or_else(nothing), Err)));
+            }),
+        };
         let gone = || InboxError::Unavailable("the store is closed".to_owned());
         let requests = self.requests.as_ref().ok_or_else(gone)?;
         requests.send(request).await.map_err(|_| gone())?;
@@ -65,59 +83,84 @@ impl Drop for Writer {
 fn write(mut session: Session, mut queue: mpsc::Receiver<Request>) {
     let mut group = Vec::with_capacity(GROUP_MAX);
     while queue.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
-        let (replies, failed) = commit(&mut session, group.drain(..));
-        for reply in replies {
-            reply(failed.clone());
+        // One by one costs a savepoint each, which is paid only when one of them fails.
+        let results = match together(&mut session, &mut group) {
+            Ok(()) => vec![Ok(()); group.len()],
+            Err(_) => one_by_one(&mut session, &mut group),
+        };
+        for (request, result) in group.drain(..).zip(results) {
+            (request.reply)(result.err());
         }
     }
 }
 
-/// Runs a group of requests in one transaction; what they made known is told once it is on disk.
-fn commit(session: &mut Session, group: impl Iterator<Item = Request>) -> (Vec<Reply>, Option<InboxError>) {
-    let told = session.told();
-    let begun = session.connection.execute_batch("BEGIN IMMEDIATE").map_err(unavailable);
-    let replies = group.map(|request| request(begun.clone().map(|()| &mut *session))).collect();
-    let committed = begun.and_then(|()| end(session));
-    if !session.connection.is_autocommit() {
-        // A commit that was refused leaves its transaction open; nothing of it may stay.
-        let _ = session.connection.execute_batch("ROLLBACK");
+/// Runs all in one transaction, or none.
+fn together(session: &mut Session, group: &mut [Request]) -> Result<(), InboxError> {
+    transaction(session, |session| group.iter_mut().try_for_each(|request| guarded(session, &mut request.work)))
+}
+
+/// Runs all in one transaction, in which each may fail alone.
+fn one_by_one(session: &mut Session, group: &mut [Request]) -> Vec<Ran> {
+    let mut results = Vec::with_capacity(group.len());
+    let committed = transaction(session, |session| {
+        results.extend(group.iter_mut().map(|request| in_savepoint(session, &mut request.work)));
+        Ok(())
+    });
+    match committed {
+        Ok(()) => results,
+        Err(error) => vec![Err(error); group.len()],
     }
-    match &committed {
+}
+
+/// What the work made known is told once it is on disk, and taken back when it is not.
+fn transaction(session: &mut Session, work: impl FnOnce(&mut Session) -> Ran) -> Ran {
+    let told = session.told();
+    let done = execute(session, "BEGIN IMMEDIATE").and_then(|()| work(session)).and_then(|()| end(session));
+    if !session.connection.is_autocommit() {
+        // Work that failed, or a commit that was refused, leaves its transaction open; nothing of it may stay.
+        let _ = execute(session, "ROLLBACK");
+    }
+    match &done {
         Ok(()) => session.tell(),
         Err(_) => session.undo(told),
     }
-    (replies, committed.err())
+    done
 }
 
-fn end(session: &Session) -> Result<(), InboxError> {
+fn end(session: &Session) -> Ran {
     if session.connection.is_autocommit() {
         // SQLite itself rolls back the whole transaction when a statement meets a full or failing disk.
         let message = "the disk is full or failing: nothing of this write was kept, and it will be tried again";
         return Err(InboxError::Unavailable(message.to_owned()));
     }
-    session.connection.execute_batch("COMMIT").map_err(unavailable)
+    execute(session, "COMMIT")
 }
 
 /// One request fails alone, unless SQLite ended the whole transaction for it.
-fn in_savepoint<T>(
-    session: &mut Session,
-    work: impl FnOnce(&mut Session) -> Result<T, InboxError>,
-) -> Result<T, InboxError> {
+fn in_savepoint(session: &mut Session, work: &mut Work) -> Ran {
     if session.connection.is_autocommit() {
         return Err(InboxError::Unavailable("the transaction was ended by a request before this one".to_owned()));
     }
     let told = session.told();
-    session.connection.execute_batch("SAVEPOINT request").map_err(unavailable)?;
-    let done = catch_unwind(AssertUnwindSafe(|| work(session)))
-        .unwrap_or_else(|_| Err(InboxError::Unavailable("a request to the store failed inside".to_owned())));
-    let end = if done.is_ok() {
-        "RELEASE request"
-    } else {
-        session.undo(told);
-        "ROLLBACK TO request; RELEASE request"
-    };
+    execute(session, "SAVEPOINT request")?;
+    let done = guarded(session, work);
     if !session.connection.is_autocommit() {
-        session.connection.execute_batch(end).map_err(unavailable)?;
+        if done.is_err() {
+            execute(session, "ROLLBACK TO request")?;
+        }
+        execute(session, "RELEASE request")?;
+    }
+    if done.is_err() {
+        session.undo(told);
     }
     done
+}
+
+fn guarded(session: &mut Session, work: &mut Work) -> Ran {
+    catch_unwind(AssertUnwindSafe(|| work(session)))
+        .unwrap_or_else(|_| Err(InboxError::Unavailable("a request to the store failed inside".to_owned())))
+}
+
+fn execute(session: &Session, sql: &str) -> Ran {
+    prepare(&session.connection, sql)?.execute([]).map(drop).map_err(unavailable)
 }

@@ -78,6 +78,43 @@ fn fault(reach: Reach, code: &str, message: String) -> Fault {
     Fault { reach, code: code.to_owned(), message, status: None, after_seconds: None }
 }
 
+/// How an action that is an effect is answered by a fault.
+pub fn in_kind(action: &Action) -> fn(Fault) -> Answer {
+    match action {
+        Action::Http(_) => |fault| Answer::Http(Err(fault)),
+        Action::Mail(_) => |fault| Answer::Mail(Err(fault)),
+        Action::Tool(_) => |fault| Answer::Tool(Err(fault)),
+        Action::Other(_) | Action::Wait(_) | Action::Done(_) | Action::Failed(_) => |fault| Answer::Other(Err(fault)),
+    }
+}
+
+/// The answer to an effect during which the server was cut off.
+pub fn cut_off(action: &Action) -> Answer {
+    let message = "the server was cut off before the answer came: it may have happened".to_owned();
+    in_kind(action)(fault(Reach::Unanswered, "cut-off", message))
+}
+
+/// Why an effect ends when this server may not hold its delivery any longer.
+pub fn late(begun: bool) -> Fault {
+    let message = "the time ran out for which this server held the delivery".to_owned();
+    fault(if begun { Reach::Unanswered } else { Reach::Unsent }, "held-too-long", message)
+}
+
+/// Whether a destination answered at all, or may have been reached.
+pub fn was_reached(answer: &Answer) -> bool {
+    let reached = |fault: &Fault| matches!(fault.reach, Reach::Refused | Reach::Unanswered);
+    match answer {
+        Answer::Http(Ok(_)) | Answer::Tool(Ok(_)) | Answer::Other(Ok(_)) => true,
+        Answer::Mail(Ok(mailed)) => {
+            mailed.recipients.iter().any(|recipient| recipient.outcome.as_ref().map_or_else(reached, |()| true))
+        }
+        Answer::Http(Err(fault)) | Answer::Mail(Err(fault)) | Answer::Tool(Err(fault)) | Answer::Other(Err(fault)) => {
+            reached(fault)
+        }
+        Answer::Resumed(_) => false,
+    }
+}
+
 /// Whether a destination accepted the effect, or may have: repeating it could do it twice.
 pub fn may_have_happened(answer: &Answer) -> bool {
     let unanswered = |fault: &Fault| fault.reach == Reach::Unanswered;

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 use url::Url;
 
 use crate::config::{HostPattern, Secret, SecretPlace};
 use crate::notification::Name;
+use crate::send::keys::Keys;
 
 /// How every placeholder begins; only characters that URLs leave as they are.
 pub const PREFIX: &str = "switchbell-secret.";
 
-/// The random part of the stand-ins that `check` sees: those of attempts are drawn anew.
+/// The last part of the stand-ins that `check` sees: that of an attempt's placeholders is another for each.
 const STAND_IN: &str = "0000000000000000";
 
 /// The placeholders of one attempt.
@@ -28,6 +28,17 @@ pub struct Sealed<'a> {
     pub settings: String,
     /// What they stand for.
     pub seals: Seals<'a>,
+}
+
+/// Which attempt placeholders are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion<'a> {
+    /// What they are computed from.
+    pub keys: &'a Keys,
+    /// The delivery's id.
+    pub delivery: &'a str,
+    /// The number of the attempt.
+    pub attempt: u32,
 }
 
 /// Why settings cannot be sealed.
@@ -105,26 +116,53 @@ fn replace_all(text: &mut Vec<u8>, found: &[u8], by: &[u8]) {
     }
 }
 
-/// Replaces each `{"secret": NAME}` of a target's settings by a placeholder drawn for one attempt.
+/// Replaces each `{"secret": NAME}` of a target's settings by a placeholder for one attempt: another for each attempt, and
+/// the same when the attempt goes on after a restart.
 ///
 /// # Errors
 /// Names a secret that there is not.
-pub fn seal<'a>(settings: &Value, secrets: &'a BTreeMap<Name, Secret>) -> Result<Sealed<'a>, NoSuchSecret> {
+pub fn seal<'a>(
+    settings: &Value,
+    secrets: &'a BTreeMap<Name, Secret>,
+    occasion: Occasion<'_>,
+) -> Result<Sealed<'a>, NoSuchSecret> {
     let mut by_placeholder = BTreeMap::new();
-    let mut draw = |name: &str| {
+    let mut placeholder = |name: &str| {
         let (name, secret) = secrets.get_key_value(name).ok_or_else(|| NoSuchSecret(name.to_owned()))?;
-        let placeholder = format!("{PREFIX}{name}.{}", random_hex());
+        let Occasion { keys, delivery, attempt } = occasion;
+        let placeholder = format!("{PREFIX}{name}.{}", keys.placeholder(delivery, attempt, name.as_str()));
         by_placeholder.insert(placeholder.clone(), (name, secret));
         Ok(placeholder)
     };
-    let settings = replace(settings, &mut draw)?.to_string();
+    let settings = replace(settings, &mut placeholder)?.to_string();
     Ok(Sealed { settings, seals: Seals { by_placeholder } })
 }
 
 /// The settings as a plugin's `check` sees them: with stand-ins of the same form, always the same.
 pub fn stand_in(settings: &Value) -> String {
-    let stand_in = |name: &str| Ok::<_, NoSuchSecret>(format!("{PREFIX}{name}.{STAND_IN}"));
+    let stand_in = |name: &str| Ok::<_, NoSuchSecret>(stand_in_of(name));
     replace(settings, &mut { stand_in }).map_or_else(|_| "{}".to_owned(), |settings| settings.to_string())
+}
+
+/// The key of a lane as `check` gave it, with a keyed hash of the value in the place of each secret's stand-in: two
+/// secrets with one value share a lane, and the value does not show.
+pub fn lane_key(key: &str, secrets: &BTreeMap<Name, Secret>, keys: &Keys) -> String {
+    if !key.contains(PREFIX) {
+        return key.to_owned();
+    }
+    let replaced = |key: String, (name, secret): (&Name, &Secret)| {
+        let stand_in = stand_in_of(name.as_str());
+        if key.contains(&stand_in) {
+            key.replace(&stand_in, &format!("secret:{}", keys.lane(&secret.value)))
+        } else {
+            key
+        }
+    };
+    secrets.iter().fold(key.to_owned(), replaced)
+}
+
+fn stand_in_of(name: &str) -> String {
+    format!("{PREFIX}{name}.{STAND_IN}")
 }
 
 /// Whether a host is among those a secret's rule names.
@@ -164,15 +202,6 @@ fn secret_reference(value: &Value) -> Option<&str> {
     object.get("secret")?.as_str()
 }
 
-/// 64 random bits: nobody who writes an event can guess a placeholder of the attempt that will carry it.
-fn random_hex() -> String {
-    let mut bytes = [0; 8];
-    // The system's generator fails on no supported system once it has run; if it does, the attempt's placeholders are
-    // merely predictable, and each secret still goes only where its rule says.
-    let _ = SystemRandom::new().fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -189,13 +218,22 @@ mod tests {
         ])
     }
 
+    fn sealed<'a>(
+        settings: &Value,
+        attempt: u32,
+        secrets: &'a BTreeMap<Name, Secret>,
+    ) -> Result<Sealed<'a>, NoSuchSecret> {
+        seal(settings, secrets, Occasion { keys: &Keys::new(&[7; 32]), delivery: "0badcafe-1", attempt })
+    }
+
     #[test]
-    fn a_plugin_sees_placeholders_and_only_new_ones() {
+    fn a_plugin_sees_placeholders_that_are_its_attempts_own() {
         let secrets = secrets();
         let settings = json!({"webhook": {"secret": "hook"}, "list": [{"secret": "bot"}, 1], "text": "x"});
-        let once = seal(&settings, &secrets).unwrap();
-        let twice = seal(&settings, &secrets).unwrap();
+        let once = sealed(&settings, 1, &secrets).unwrap();
+        let twice = sealed(&settings, 2, &secrets).unwrap();
         assert_ne!(once.settings, twice.settings);
+        assert_eq!(once.settings, sealed(&settings, 1, &secrets).unwrap().settings, "an attempt that is resumed");
         let seen: Value = serde_json::from_str(&once.settings).unwrap();
         let placeholder = seen["webhook"].as_str().unwrap();
         assert!(placeholder.starts_with("switchbell-secret.hook.") && placeholder.len() == 23 + 16, "{placeholder}");
@@ -212,15 +250,30 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_one_value_share_a_lane_and_do_not_show() {
+        let (mut secrets, keys) = (secrets(), Keys::new(&[7; 32]));
+        let key = |secret: &str, secrets: &BTreeMap<Name, Secret>| {
+            let seen: Value = serde_json::from_str(&stand_in(&json!({"secret": secret}))).unwrap();
+            lane_key(&format!("webhook {} end", seen.as_str().unwrap()), secrets, &keys)
+        };
+        let (hook, bot) = (key("hook", &secrets), key("bot", &secrets));
+        assert_ne!(hook, bot);
+        assert!(hook.starts_with("webhook secret:") && hook.ends_with(" end") && hook.len() == 15 + 32 + 4, "{hook}");
+        secrets.get_mut("bot").unwrap().value = secrets["hook"].value.clone();
+        assert_eq!(key("bot", &secrets), hook);
+        assert_eq!(lane_key("#ops", &secrets, &keys), "#ops");
+    }
+
+    #[test]
     fn a_secret_that_is_not_there_is_named() {
-        let error = seal(&json!({"webhook": {"secret": "other"}}), &secrets()).unwrap_err();
+        let error = sealed(&json!({"webhook": {"secret": "other"}}), 1, &secrets()).unwrap_err();
         assert_eq!(error, NoSuchSecret("other".to_owned()));
     }
 
     #[test]
     fn echoes_of_a_secret_are_masked_in_every_likely_form() {
         let secrets = secrets();
-        let sealed = seal(&json!([{"secret": "hook"}, {"secret": "bot"}]), &secrets).unwrap();
+        let sealed = sealed(&json!([{"secret": "hook"}, {"secret": "bot"}]), 1, &secrets).unwrap();
         let check = |answer: &str, expected: &str| {
             let mut masked = answer.as_bytes().to_vec();
             sealed.seals.mask(std::iter::once(&mut masked));
@@ -237,7 +290,7 @@ mod tests {
     #[test]
     fn kept_texts_hold_neither_values_nor_placeholders() {
         let secrets = secrets();
-        let sealed = seal(&json!([{"secret": "hook"}, {"secret": "bot"}]), &secrets).unwrap();
+        let sealed = sealed(&json!([{"secret": "hook"}, {"secret": "bot"}]), 1, &secrets).unwrap();
         let text = format!("{} https://hooks.example/T/very-secret xoxb-0123456789abcdef", sealed.settings);
         let kept = sealed.seals.redact(&text);
         assert_eq!(kept, "[\"[secret hook]\",\"[secret bot]\"] [secret hook] [secret bot]");

@@ -51,9 +51,9 @@ fn simulate(timing: &Timing, start: &str, clock: Clock, seed: u64) {
         let gap = if random.u32(..30) == 0 { random.u32(..300) } else { random.u32(..12) };
         target.run_until(later(target.now, gap * MINUTE));
         target.road = (random.u32(..8) * MINUTE, random.u32(..10) > 0);
-        let item = random.usize(..target.items.len().max(1));
-        if random.u32(..4) == 0
-            && let Some(item) = target.items.get_mut(item)
+        let recent = target.items.len().saturating_sub(random.usize(1..20));
+        if random.bool()
+            && let Some(item) = target.items.get_mut(recent)
         {
             item.acknowledged = item.acknowledged.max(if random.bool() { ByAgent } else { ByPerson });
         }
@@ -76,7 +76,7 @@ fn simulate(timing: &Timing, start: &str, clock: Clock, seed: u64) {
         target.items.len() > 1_000 && target.gone.len() < target.items.len(),
         "too little happened to show anything"
     );
-    assert_eq!(suppressed > 0, timing.unless.is_some(), "{suppressed} suppressed of {timing:?}");
+    assert_eq!(suppressed > 20, timing.unless.is_some(), "{suppressed} suppressed of {timing:?}");
 }
 
 #[test]

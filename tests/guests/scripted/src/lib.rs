@@ -1,30 +1,53 @@
 //! A plugin whose settings say, step by step, what it asks for: one JSON string of words between bars, the first for the
 //! first step. The last word stands for all steps after it, too.
+//!
+//! Parts between ` ; ` are for deliveries with something to carry on with: `resume` is a number, which says how many parts
+//! to leave out. A script may begin with the keys of its lanes: `@bot,#ops post …`; each lets out one effect a second. One
+//! that begins with `refuse` is refused, and one that is a secret alone has a lane of that name.
 
 mod bindings;
 
 use bindings::exports::switchbell::delivery::plugin::{Action, Delivery, Destination, Effect, Guest, Problem};
 use bindings::switchbell::delivery::types::{
-    Answer, Extension, Failure, FailureKind, Message, Pause, Receipt, Request, ToolCall,
+    Answer, Extension, Failure, FailureKind, Lane, Message, Pause, Receipt, Request, ToolCall,
 };
 
 struct Scripted;
 
 impl Guest for Scripted {
     fn describe() -> String {
-        r#"{"name":"scripted","version":"1.0.0"}"#.into()
+        // Tests replace parts of it by others of the same length.
+        r#"{"name":"scripted","version":"1.0.0","repeat":"tolerable","agent":false,"needs":["memory"]}"#.into()
     }
 
-    fn check(_settings: String) -> Result<Destination, Vec<Problem>> {
-        Ok(Destination { label: "the script".into(), lanes: vec![], extras: "{}".into() })
+    fn check(settings: String) -> Result<Destination, Vec<Problem>> {
+        let (lanes, script) = parted(settings.trim_matches('"'));
+        if script.starts_with("refuse") {
+            return Err(vec![Problem { path: String::new(), message: "it is refused".into() }]);
+        }
+        let own = script.starts_with("switchbell-secret.").then_some(script);
+        let keys = lanes.split(',').filter(|key| !key.is_empty()).chain(own);
+        let lanes = keys.map(lane).collect();
+        Ok(Destination { label: "the script".into(), lanes, extras: "{}".into() })
     }
 
     fn step(delivery: Delivery, past: Vec<Effect>) -> Action {
-        let script = delivery.settings.trim_matches('"');
-        let words: Vec<&str> = script.split('|').collect();
-        let word = words.get(past.len()).or(words.last()).copied().unwrap_or_default();
+        let (_, script) = parted(delivery.settings.trim_matches('"'));
+        let part = delivery.resume.as_deref().and_then(|resume| resume.parse().ok()).unwrap_or(0);
+        let words: Vec<&str> = script.split(" ; ").nth(part).unwrap_or("nothing is left").split('|').collect();
+        let asked = past.iter().filter(|effect| !matches!(effect.answer, Answer::Resumed(_))).count();
+        let word = words.get(asked).or(words.last()).copied().unwrap_or_default();
         act(word, &delivery, &past)
     }
+}
+
+/// The keys of the lanes, and the script.
+fn parted(settings: &str) -> (&str, &str) {
+    settings.strip_prefix('@').and_then(|rest| rest.split_once(' ')).unwrap_or(("", settings))
+}
+
+fn lane(key: &str) -> Lane {
+    Lane { key: key.into(), count: 1, per_seconds: 1, in_flight: 0, ordered: false }
 }
 
 fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
@@ -45,13 +68,24 @@ fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
             extras: "{}".into(),
         }),
         ("other", kind) => Action::Other(Extension { kind: kind.into(), payload: "{}".into() }),
-        ("wait", _) => Action::Wait(Pause { seconds: 1, resume: None }),
+        ("wait", how) => {
+            let (seconds, resume) =
+                how.split_once(' ').map_or((how, None), |(seconds, resume)| (seconds, Some(resume)));
+            Action::Wait(Pause { seconds: seconds.parse().unwrap_or(1), resume: resume.map(Into::into) })
+        }
         ("trap", _) => std::process::abort(),
         ("report", _) => failed(FailureKind::Reject, &past.last().map_or_else(String::new, told)),
+        ("carry-on", part) => {
+            Action::Failed(Failure { resume: Some(part.into()), ..failure(FailureKind::Retry, part) })
+        }
         ("retry", reason) => failed(FailureKind::Retry, reason),
         ("reject", reason) => failed(FailureKind::Reject, reason),
         ("reconnect", reason) => failed(FailureKind::Reconnect, reason),
         ("unknown", reason) => failed(FailureKind::Unknown, reason),
+        ("remember", what) => Action::Done(Receipt { remember: Some(what.into()), ..receipt("remembered") }),
+        ("memory", _) => done(delivery.memory.as_deref().unwrap_or("none")),
+        ("told", _) => done(&format!("{} of {:?}", delivery.now, past.first().map(|effect| &effect.at))),
+        ("digest", _) => done(&format!("{} and {}", delivery.notifications.len(), delivery.omitted)),
         ("cause", _) => done(&format!("{} {} {}", delivery.cause, delivery.attempt, delivery.id)),
         _ => done(word),
     }
@@ -71,11 +105,19 @@ fn request(url: &str) -> Request {
 }
 
 fn done(note: &str) -> Action {
-    Action::Done(Receipt { reference: None, note: Some(note.into()), remember: None, extras: "{}".into() })
+    Action::Done(receipt(note))
+}
+
+fn receipt(note: &str) -> Receipt {
+    Receipt { reference: None, note: Some(note.into()), remember: None, extras: "{}".into() }
 }
 
 fn failed(kind: FailureKind, reason: &str) -> Action {
-    Action::Failed(Failure { kind, reason: reason.into(), after_seconds: Some(7), resume: None, extras: "{}".into() })
+    Action::Failed(failure(kind, reason))
+}
+
+fn failure(kind: FailureKind, reason: &str) -> Failure {
+    Failure { kind, reason: reason.into(), after_seconds: Some(7), resume: None, extras: "{}".into() }
 }
 
 fn told(effect: &Effect) -> String {

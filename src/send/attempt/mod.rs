@@ -1,0 +1,207 @@
+//! One attempt of one delivery: ask the plugin, do what it says, until it answers done, failed or wait.
+
+mod past;
+mod run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use super::effect::secret::{NoSuchSecret, Occasion, seal};
+use super::effect::{Effects, Permission};
+use super::keys::Keys;
+use super::queue::Queues;
+use crate::clock::Clock;
+use crate::config::{Config, Grant, Route, Target};
+use crate::inbox::delivery::{OnUnknown, Outcome, Policy};
+use crate::inbox::{Change, Claim, Inbox, Kept};
+use crate::wasm::{self, Catalog, Delivery, Manifest, Repeat};
+use run::Run;
+
+/// How an attempt came off.
+#[derive(Clone, Debug)]
+pub enum Came {
+    /// It is over.
+    Ended(Ended),
+    /// It goes on later: the same attempt.
+    Rests(Rest),
+    /// It was cut off where nothing may be written: what is stored says already that an effect may have begun, and the
+    /// next opening of the store takes it up from there.
+    Left,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// Why, or the destination's reference; redacted and cut.
+    pub reason: Option<String>,
+    /// How long the destination asked to wait.
+    pub destination_delay: Option<Duration>,
+    /// How many times the plugin was asked, waits and restarts included.
+    pub steps: u32,
+    /// Whether a destination answered at all, or may have been reached.
+    pub reached: bool,
+    /// What the next attempt carries on with.
+    pub resume: Change,
+    /// What the target remembers of the subject.
+    pub remember: Change,
+    /// The version of the plugin that ran, and its digest.
+    pub plugin: Option<(String, String)>,
+}
+
+/// An attempt that goes on later.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    /// What is kept of it.
+    pub kept: Kept,
+    /// When it goes on.
+    pub until: Timestamp,
+    /// Whether the plugin asked; else the server stops.
+    pub is_wait: bool,
+    /// What the plugin carries on with.
+    pub resume: Change,
+}
+
+impl Ended {
+    /// Without the plugin having been asked in this process.
+    fn without_a_step(claim: &Claim, outcome: Outcome, reason: String) -> Self {
+        let progress = claim.begun.as_ref().map(|begun| begun.progress).unwrap_or_default();
+        let cut_off = claim.begun.as_ref().is_some_and(|begun| begun.cut_off);
+        Self {
+            outcome,
+            reason: Some(reason),
+            destination_delay: None,
+            steps: progress.steps,
+            reached: progress.reached || cut_off,
+            resume: Change::Keep,
+            remember: Change::Keep,
+            plugin: None,
+        }
+    }
+
+    /// What a failure inside the host makes of an attempt: anything may have happened.
+    pub(super) fn inside_the_host(claim: &Claim) -> Self {
+        let reason = "the host failed inside during this attempt; please report it".to_owned();
+        Self { reached: true, ..Self::without_a_step(claim, Outcome::Unknown, reason) }
+    }
+}
+
+/// What attempts are made with.
+#[derive(Debug)]
+pub struct Means {
+    /// The routes, the grants, the secrets.
+    pub config: Arc<Config>,
+    /// The plugins.
+    pub catalog: Catalog,
+    /// The door to the world.
+    pub effects: Effects,
+    /// The time.
+    pub clock: Clock,
+    /// Where the past of attempts is kept.
+    pub inbox: Arc<dyn Inbox>,
+    /// The pace of the lanes.
+    pub queues: Arc<Queues>,
+    /// What placeholders are computed from.
+    pub keys: Keys,
+}
+
+/// The two steps of stopping.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Take no more work; an attempt that has begun no effect ends as interrupted.
+    pub soon: CancellationToken,
+    /// Stop working; an effect that is under way counts as unanswered.
+    pub now: CancellationToken,
+}
+
+impl Means {
+    /// Makes one attempt, or goes on with it.
+    pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
+        let ended = |outcome, reason| Came::Ended(Ended::without_a_step(claim, outcome, reason));
+        let Some((route, target)) = self.target(claim) else {
+            let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
+            return ended(Outcome::Reject, reason);
+        };
+        let Some(plugin) = self.catalog.get(&target.plugin) else {
+            let touched = claim.begun.as_ref().is_some_and(|begun| begun.progress.touched || begun.cut_off);
+            let outcome = if touched { Outcome::Unknown } else { Outcome::Retry };
+            return ended(outcome, format!("plugin {} is not loaded: see the log for why", target.plugin));
+        };
+        let id = claim.id.to_string();
+        let occasion = Occasion { keys: &self.keys, delivery: &id, attempt: claim.attempt.get() };
+        let sealed = match seal(&target.settings, &self.config.secrets, occasion) {
+            Ok(sealed) => sealed,
+            Err(NoSuchSecret(name)) => {
+                return ended(Outcome::Reconnect, format!("secret {name} is not in the configuration"));
+            }
+        };
+        let no_grant = Grant::default();
+        let permission = Permission {
+            plugin: &target.plugin,
+            workspace: &claim.queue.workspace,
+            grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
+            seals: &sealed.seals,
+        };
+        let delivery = delivery(claim, id, route, sealed.settings, began, plugin.manifest());
+        Run::new(self, claim, &plugin, delivery, began).to_its_end(&permission, stop).await
+    }
+
+    /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.
+    pub fn policy(&self, claim: &Claim) -> Policy {
+        let Some((_, target)) = self.target(claim) else { return Policy::default() };
+        let repeat = self.catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
+        let on_unknown = target.on_unknown.unwrap_or(match repeat {
+            Some(Repeat::Harmful) => OnUnknown::Stop,
+            Some(Repeat::Harmless | Repeat::Tolerable) | None => OnUnknown::Retry,
+        });
+        Policy { schedule: target.retry, on_unknown }
+    }
+
+    fn target(&self, claim: &Claim) -> Option<(&Route, &Target)> {
+        let workspace = self.config.workspaces.get(&claim.queue.workspace)?;
+        let route = workspace.routes.iter().find(|route| route.name == claim.queue.route)?;
+        let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
+        Some((route, target))
+    }
+}
+
+/// A moment as the store keeps it. What a plugin is told must be the same when its attempt goes on after a restart.
+pub(super) fn in_milliseconds(moment: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(moment.as_millisecond()).unwrap_or(moment)
+}
+
+fn delivery(
+    claim: &Claim,
+    id: String,
+    route: &Route,
+    settings: String,
+    began: Timestamp,
+    manifest: &Manifest,
+) -> Delivery {
+    let notification = |notification| {
+        let mut seen = wasm::convert::notification(notification, manifest.needs_data);
+        seen.received_at = in_milliseconds(notification.received_at).to_string();
+        seen
+    };
+    Delivery {
+        id,
+        attempt: claim.attempt.get(),
+        due_at: in_milliseconds(claim.due_at).to_string(),
+        now: began.to_string(),
+        workspace: claim.queue.workspace.to_string(),
+        route: claim.queue.route.to_string(),
+        on_behalf_of: route.owner.clone(),
+        cause: claim.cause.as_str().to_owned(),
+        settings,
+        notifications: claim.notifications.iter().map(notification).collect(),
+        omitted: claim.omitted,
+        inbox_url: None,
+        memory: claim.memory.as_ref().filter(|_| manifest.needs_memory).map(|memory| memory.value.clone()),
+        resume: claim.resume.clone(),
+        extras: "{}".to_owned(),
+    }
+}

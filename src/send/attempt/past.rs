@@ -1,0 +1,99 @@
+//! The effects of an attempt: those that an earlier process kept, and those made since.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+
+use crate::inbox::{Claim, KeptEffect};
+use crate::send::record;
+use crate::wasm::{Action, Answer, Effect};
+
+/// The effects of one attempt since it began or its last wait ended.
+#[derive(Debug)]
+pub(super) struct Past {
+    /// What an earlier process kept and the plugin has not asked for again, oldest first.
+    earlier: VecDeque<KeptEffect>,
+    /// How many the store has.
+    kept: usize,
+    /// What it has not.
+    fresh: Vec<KeptEffect>,
+}
+
+/// Why the steps of an attempt cannot be made again over what is kept of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Astray {
+    /// The plugin asks for something else than it did.
+    Otherwise,
+    /// What is kept cannot be read.
+    Unreadable(record::NotARecord),
+}
+
+impl std::fmt::Display for Astray {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Otherwise => out.write_str(
+                "the plugin asked for something else when the attempt was resumed: the same input must give the same action",
+            ),
+            Self::Unreadable(why) => write!(out, "what was kept of the attempt cannot be read: {why}"),
+        }
+    }
+}
+
+impl Past {
+    /// What a claim brings; and the end of the wait that its plugin is told first, if it waited.
+    pub(super) fn new(claim: &Claim, now: Timestamp) -> (Self, Option<Effect>) {
+        let Some(begun) = &claim.begun else {
+            return (Self { earlier: VecDeque::new(), kept: 0, fresh: Vec::new() }, None);
+        };
+        let mut past =
+            Self { earlier: begun.past.iter().cloned().collect(), kept: begun.past.len(), fresh: Vec::new() };
+        let resumed = Answer::Resumed(claim.resume.clone());
+        let answer = record::answer_to_json(&resumed);
+        // It is kept with the first effect after it, so that the moment it was told stays the same.
+        if let Some(told) = past.earlier.pop_front_if(|first| is_resumed(first)) {
+            return (past, Some(Effect { at: told.at.to_string(), answer: resumed }));
+        }
+        if !begun.waited {
+            return (past, None);
+        }
+        past.fresh.push(KeptEffect { at: now, action_digest: String::new(), answer });
+        (past, Some(Effect { at: now.to_string(), answer: resumed }))
+    }
+
+    /// Whether every effect that was kept has been asked for again.
+    pub(super) fn is_caught_up(&self) -> bool {
+        self.earlier.is_empty()
+    }
+
+    /// What an effect came to that an earlier process made; the plugin must ask for the same one.
+    pub(super) fn again(&mut self, action: &Action) -> Result<Option<Effect>, Astray> {
+        let Some(kept) = self.earlier.pop_front() else { return Ok(None) };
+        if kept.action_digest != record::digest(action) {
+            return Err(Astray::Otherwise);
+        }
+        let answer = record::answer_from_json(&kept.answer).map_err(Astray::Unreadable)?;
+        Ok(Some(Effect { at: kept.at.to_string(), answer }))
+    }
+
+    /// Adds what an effect came to.
+    pub(super) fn add(&mut self, at: Timestamp, action_digest: String, answer: Answer) -> Effect {
+        self.fresh.push(KeptEffect { at, action_digest, answer: record::answer_to_json(&answer) });
+        Effect { at: at.to_string(), answer }
+    }
+
+    /// How many effects the store has, and those that it has not.
+    pub(super) fn to_keep(&self) -> (usize, &[KeptEffect]) {
+        (self.kept, &self.fresh)
+    }
+
+    /// The store has all of them now.
+    pub(super) fn all_kept(&mut self) {
+        self.kept += self.fresh.len();
+        self.fresh.clear();
+    }
+}
+
+fn is_resumed(effect: &KeptEffect) -> bool {
+    // Only the end of a wait answers no action of this leg.
+    effect.action_digest.is_empty()
+}

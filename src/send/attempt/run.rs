@@ -1,0 +1,351 @@
+//! The steps of an attempt: each asks the plugin and does what it says.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use super::past::Past;
+use super::{Came, Ended, Means, Rest, Stop, in_milliseconds};
+use crate::clock::{later, until};
+use crate::config::Limits;
+use crate::inbox::delivery::Outcome;
+use crate::inbox::{Change, Claim, Kept, Progress};
+use crate::send::effect::{Permission, cut_off, in_kind, late, may_have_happened, was_reached};
+use crate::send::{STORE_PAUSE, record};
+use crate::telemetry::rounded;
+use crate::wasm::{self, Action, Answer, Delivery, Effect, Failure, FailureKind, Pause, Plugin, Receipt};
+
+/// Characters kept of a reason: room for the destination's own words.
+const REASON_CHARS_MAX: usize = 500;
+
+/// A pause of its lane that an attempt sits out, ready to go on: ending it and claiming it again costs two writes.
+const PAUSE_SAT_OUT_MAX: Duration = Duration::from_secs(5);
+
+const STOPPED: &str = "the server stopped before any effect began";
+
+/// What ends an attempt, before its texts are redacted.
+#[derive(Default)]
+struct Verdict {
+    reason: Option<String>,
+    destination_delay: Option<Duration>,
+    resume: Change,
+    remember: Change,
+}
+
+/// Why no further step is made.
+enum Halt {
+    Verdict(Outcome, Verdict),
+    Rests { until: Timestamp, is_wait: bool, resume: Change },
+    Left,
+}
+
+pub(super) struct Run<'a> {
+    means: &'a Means,
+    claim: &'a Claim,
+    plugin: &'a Plugin,
+    attempt: wasm::Attempt,
+    began: Timestamp,
+    /// Its steps are those before the last wait: the others are made again when the attempt is resumed.
+    progress: Progress,
+    past: Past,
+    /// Whether the next effect may have begun in an earlier process.
+    cut_off: bool,
+    /// Whether an effect was begun, or given up as cut off, in this process.
+    begun: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        means: &'a Means,
+        claim: &'a Claim,
+        plugin: &'a Plugin,
+        delivery: Delivery,
+        began: Timestamp,
+    ) -> Self {
+        let mut attempt = plugin.attempt(delivery);
+        let (past, resumed) = Past::new(claim, in_milliseconds(means.clock.now()));
+        if let Some(resumed) = resumed {
+            attempt.answer(resumed);
+        }
+        let begun = claim.begun.as_ref();
+        let progress = begun.map(|begun| begun.progress).unwrap_or_default();
+        let cut_off = begun.is_some_and(|begun| begun.cut_off);
+        Self { means, claim, plugin, attempt, began, progress, past, cut_off, begun: false }
+    }
+
+    pub(super) async fn to_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Came {
+        let halt = loop {
+            if let Err(halt) = self.step(permission, stop).await {
+                break halt;
+            }
+        };
+        match halt {
+            Halt::Left => Came::Left,
+            Halt::Rests { until, is_wait, resume } => Came::Rests(self.rest(until, is_wait, resume)),
+            Halt::Verdict(outcome, verdict) => Came::Ended(Ended {
+                outcome,
+                reason: verdict.reason.map(|reason| shown(&permission.seals.redact(&reason))),
+                destination_delay: verdict.destination_delay,
+                steps: self.steps(),
+                reached: self.progress.reached || self.cut_off,
+                resume: verdict.resume,
+                remember: verdict.remember,
+                plugin: Some((self.plugin.manifest().version.clone(), self.plugin.digest().to_owned())),
+            }),
+        }
+    }
+
+    /// Asks once, and does what the plugin says. Every effect ends in bounded time, so the limits are looked at between
+    /// steps.
+    async fn step(&mut self, permission: &Permission<'_>, stop: &Stop) -> Result<(), Halt> {
+        self.within_limits()?;
+        let stopped = if self.begun { &stop.now } else { &stop.soon };
+        let stepped = tokio::select! {
+            biased;
+            () = stopped.cancelled() => return Err(self.cut_short()),
+            stepped = self.attempt.step() => stepped,
+        };
+        let action = stepped.map_err(|fault| self.at_fault(fault.to_string()))?;
+        let ends = matches!(action, Action::Wait(_) | Action::Done(_) | Action::Failed(_));
+        if ends && !self.past.is_caught_up() {
+            return Err(self.at_fault(super::past::Astray::Otherwise.to_string()));
+        }
+        match action {
+            Action::Done(receipt) => Err(self.done(receipt)),
+            Action::Failed(failure) => Err(failed(failure)),
+            Action::Wait(pause) => Err(self.wait(pause)),
+            effect => self.effect(effect, permission, stop).await,
+        }
+    }
+
+    fn within_limits(&self) -> Result<(), Halt> {
+        let Limits { steps_max, attempt_time_max, .. } = self.means.config.plugins.limits;
+        if self.steps() >= steps_max {
+            return Err(self.at_fault(format!("the plugin asked for more than {steps_max} steps")));
+        }
+        if until(self.began, self.means.clock.now()) > attempt_time_max {
+            let limit = rounded(attempt_time_max);
+            return Err(self.at_fault(format!("the attempt took longer than its limit of {limit}")));
+        }
+        Ok(())
+    }
+
+    /// Answers an effect: from what is kept, as cut off, or by performing it.
+    async fn effect(&mut self, action: Action, permission: &Permission<'_>, stop: &Stop) -> Result<(), Halt> {
+        if let Some(effect) = self.past.again(&action).map_err(|astray| self.at_fault(astray.to_string()))? {
+            self.answered(effect);
+            return Ok(());
+        }
+        if std::mem::take(&mut self.cut_off) {
+            self.begun = true;
+            let answer = cut_off(&action);
+            self.add(record::digest(&action), answer);
+            return Ok(());
+        }
+        self.keep(stop).await?;
+        self.unless_the_lane_is_paused()?;
+        let (means, claim) = (self.means, self.claim);
+        if self.patiently(means.queues.effect(claim), &stop.soon).await.is_none() {
+            return Err(self.cut_short());
+        }
+        self.begun = true;
+        let (digest, cut) = (record::digest(&action), cut_off(&action));
+        match self.patiently(self.bounded(action, permission), &stop.now).await {
+            Some(answer) => {
+                self.add(digest, answer);
+                Ok(())
+            }
+            None => {
+                self.add(digest, cut);
+                Err(self.cut_short())
+            }
+        }
+    }
+
+    /// A destination that asked to be left alone for long, after this delivery was claimed: the attempt makes room for
+    /// others meanwhile.
+    fn unless_the_lane_is_paused(&self) -> Result<(), Halt> {
+        let Some(paused_until) = self.means.queues.paused_until(self.claim) else { return Ok(()) };
+        if until(self.means.clock.now(), paused_until) <= PAUSE_SAT_OUT_MAX {
+            return Ok(());
+        }
+        if self.has_begun() {
+            return Err(Halt::Rests { until: paused_until, is_wait: false, resume: Change::Keep });
+        }
+        Err(verdict(Outcome::Interrupted, "the destination asked to be left alone for a while".to_owned()))
+    }
+
+    /// Performs an effect, for no longer than the delivery is held.
+    fn bounded<'p>(
+        &self,
+        action: Action,
+        permission: &'p Permission<'p>,
+    ) -> impl Future<Output = Answer> + use<'a, 'p> {
+        let (means, held_until) = (self.means, self.claim.fence.until);
+        async move {
+            let Some(held_until) = held_until else { return means.effects.perform(action, permission).await };
+            let answer = in_kind(&action);
+            let left = until(means.clock.now(), held_until);
+            if left.is_zero() {
+                return answer(late(false));
+            }
+            tokio::select! {
+                biased;
+                answer = means.effects.perform(action, permission) => answer,
+                () = means.clock.sleep(left) => answer(late(true)),
+            }
+        }
+    }
+
+    /// Waits for something, and lets go of the instance when that takes long; none when it was cut off.
+    async fn patiently<T>(&mut self, waited_for: impl Future<Output = T>, cut: &CancellationToken) -> Option<T> {
+        let mut waited_for = std::pin::pin!(waited_for);
+        tokio::select! {
+            biased;
+            came = &mut waited_for => return Some(came),
+            () = tokio::time::sleep(self.plugin.kept_time_max()) => self.attempt.rest(),
+        }
+        tokio::select! {
+            biased;
+            came = waited_for => Some(came),
+            () = cut.cancelled() => None,
+        }
+    }
+
+    /// Has the store keep the effects so far, before a further one. What it refuses is tried again until the server stops.
+    async fn keep(&mut self, stop: &Stop) -> Result<(), Halt> {
+        if self.past.to_keep().1.is_empty() {
+            return Ok(());
+        }
+        let kept = self.kept(self.progress);
+        let mut told = false;
+        loop {
+            let means = self.means;
+            match self.patiently(means.inbox.keep(kept.clone()), &CancellationToken::new()).await {
+                Some(Ok(())) => break,
+                Some(Err(error)) if !told => {
+                    let delivery = &self.claim.id;
+                    tracing::error!(%delivery, %error, "the past of an attempt cannot be kept; trying until it is");
+                    told = true;
+                }
+                _ => {}
+            }
+            tokio::select! {
+                () = means.clock.sleep(STORE_PAUSE) => {}
+                () = stop.soon.cancelled() => return Err(self.cut_short()),
+            }
+        }
+        self.past.all_kept();
+        Ok(())
+    }
+
+    fn add(&mut self, digest: String, answer: Answer) {
+        let at = in_milliseconds(self.means.clock.now());
+        let effect = self.past.add(at, digest, answer);
+        self.answered(effect);
+    }
+
+    fn answered(&mut self, effect: Effect) {
+        self.progress.touched |= may_have_happened(&effect.answer);
+        self.progress.reached |= was_reached(&effect.answer);
+        self.attempt.answer(effect);
+    }
+}
+
+/// How it ends.
+impl Run<'_> {
+    fn steps(&self) -> u32 {
+        self.progress.steps.saturating_add(self.attempt.steps())
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun || self.claim.begun.is_some()
+    }
+
+    /// The server stops: an attempt that has begun nothing gives its number back, one that has goes on at the next start.
+    fn cut_short(&self) -> Halt {
+        if self.cut_off {
+            return Halt::Left;
+        }
+        if self.has_begun() {
+            return Halt::Rests { until: self.means.clock.now(), is_wait: false, resume: Change::Keep };
+        }
+        verdict(Outcome::Interrupted, STOPPED.to_owned())
+    }
+
+    /// A trap, a limit or a wrong answer: unknown if anything may have happened, else worth another try.
+    fn at_fault(&self, reason: String) -> Halt {
+        let may_have_happened = self.progress.touched || self.cut_off;
+        verdict(if may_have_happened { Outcome::Unknown } else { Outcome::Retry }, reason)
+    }
+
+    fn wait(&self, pause: Pause) -> Halt {
+        let (now, limit) = (self.means.clock.now(), self.means.config.plugins.limits.attempt_time_max);
+        let wait = Duration::from_secs(pause.seconds.into());
+        let until = later(now, wait);
+        if until > later(self.began, limit) {
+            let (wait, limit) = (rounded(wait), rounded(limit));
+            return self.at_fault(format!(
+                "the plugin asked to wait for {wait}, beyond the {limit} that an attempt may take: plugins.limits.attempt_time"
+            ));
+        }
+        Halt::Rests { until, is_wait: true, resume: change(pause.resume) }
+    }
+
+    fn done(&self, receipt: Receipt) -> Halt {
+        let remember = if self.plugin.manifest().needs_memory { change(receipt.remember) } else { Change::Keep };
+        let reason = receipt.note.or(receipt.reference);
+        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, ..Verdict::default() })
+    }
+
+    fn rest(&self, until: Timestamp, is_wait: bool, resume: Change) -> Rest {
+        let steps = if is_wait { self.steps() } else { self.progress.steps };
+        let mut kept = self.kept(Progress { steps, ..self.progress });
+        if is_wait {
+            // A wait forgets the past.
+            kept.effects.clear();
+        }
+        Rest { kept, until, is_wait, resume }
+    }
+
+    fn kept(&self, progress: Progress) -> Kept {
+        let (kept_before, effects) = self.past.to_keep();
+        let (id, fence, effects) = (self.claim.id.clone(), self.claim.fence, effects.to_vec());
+        Kept { id, fence, progress, kept_before, effects }
+    }
+}
+
+fn verdict(outcome: Outcome, reason: String) -> Halt {
+    Halt::Verdict(outcome, Verdict { reason: Some(reason), ..Verdict::default() })
+}
+
+fn failed(failure: Failure) -> Halt {
+    let outcome = match failure.kind {
+        FailureKind::Retry => Outcome::Retry,
+        FailureKind::Reject => Outcome::Reject,
+        FailureKind::Reconnect => Outcome::Reconnect,
+        FailureKind::Unknown => Outcome::Unknown,
+    };
+    let destination_delay = failure.after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let (reason, resume) = (Some(failure.reason), change(failure.resume));
+    Halt::Verdict(outcome, Verdict { reason, destination_delay, resume, ..Verdict::default() })
+}
+
+/// What a plugin asks to be kept: absent keeps what is there, JSON `null` deletes it.
+fn change(json: Option<String>) -> Change {
+    match json {
+        None => Change::Keep,
+        Some(json) if json.trim() == "null" => Change::Forget,
+        Some(json) => Change::Set(json),
+    }
+}
+
+/// A reason as it is kept: one line, without control characters, cut.
+fn shown(reason: &str) -> String {
+    let plain: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match plain.char_indices().nth(REASON_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", plain.get(..end).unwrap_or_default()),
+        None => plain,
+    }
+}

@@ -1,0 +1,90 @@
+//! The book: what the store and the dispatcher know of every target, from the configuration and what the plugins say.
+
+use std::time::Duration;
+
+use super::effect::secret::lane_key;
+use super::keys::Keys;
+use super::settings::{Checked, Said, checked, placed, problems};
+use crate::config::{Config, Problem, Secret, Target, Workspace};
+use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
+use crate::notification::Name;
+use crate::route::timing::{AtMost, Except, Timing};
+use crate::wasm::{Catalog, Lane};
+
+/// Deliveries in [`AGENT_PER`] to a target whose plugin starts agents, unless the target says otherwise. What an agent
+/// writes back may match the route that started it: without a limit, that chain would never end.
+pub const AGENT_COUNT_MAX: u32 = 20;
+
+/// The time that [`AGENT_COUNT_MAX`] is for.
+pub const AGENT_PER: Duration = Duration::from_secs(3_600);
+
+/// Every target there is, and the mistakes that plugins find in settings. Each plugin is asked once about each of its
+/// targets.
+pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
+    let checked = checked(config, catalog).await;
+    let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, keys)).collect();
+    (Book::new(rules), problems(checked))
+}
+
+/// Every target with its timing only, for commands that work on a store without a server: no lanes, and nothing is
+/// blocked.
+pub fn book_without_plugins(config: &Config) -> Book {
+    Book::new(placed(config).map(|placed| plain(placed.workspace, &placed.route.name, placed.target)))
+}
+
+fn plain(workspace: &Workspace, route: &Name, target: &Target) -> Rule {
+    let (workspace, route) = (workspace.name.clone(), route.clone());
+    Rule {
+        queue: QueueKey { workspace, route, target: target.id.as_str().into() },
+        plugin: target.plugin.clone(),
+        timing: target.timing.clone(),
+        blocked: None,
+        is_strict: target.is_strict,
+        by_subject: false,
+        lanes: Vec::new(),
+    }
+}
+
+fn rule(checked: &Checked<'_>, config: &Config, keys: &Keys) -> Rule {
+    let placed = &checked.placed;
+    let plain = plain(placed.workspace, &placed.route.name, placed.target);
+    let plugin = &placed.target.plugin;
+    match &checked.said {
+        Said::NotLoaded => Rule { blocked: Some(format!("plugin {plugin} is not loaded")), ..plain },
+        Said::Refuses(problems) => {
+            let first = problems.first().map_or("it does not say why", |problem| problem.message.as_str());
+            Rule { blocked: Some(format!("plugin {plugin} refuses its settings: {first}")), ..plain }
+        }
+        Said::Takes { destination, manifest } => {
+            let lane = |lane: &Lane| lane_rule(lane, &plain.queue.workspace, plugin, &config.secrets, keys);
+            let mut lanes: Vec<LaneRule> = destination.lanes.iter().map(lane).collect();
+            lanes.sort_by(|one, other| one.lane.cmp(&other.lane));
+            // A key that is named twice is one lane; the first says what it allows.
+            lanes.dedup_by(|later, first| later.lane == first.lane);
+            let timing = if manifest.agent { for_agents(&plain.timing) } else { plain.timing.clone() };
+            Rule { timing, by_subject: manifest.needs_memory, lanes, ..plain }
+        }
+    }
+}
+
+fn for_agents(timing: &Timing) -> Timing {
+    let default = AtMost { count: AGENT_COUNT_MAX, per: AGENT_PER, except: Except::Nothing };
+    Timing { at_most: timing.at_most.clone().or(Some(default)), ..timing.clone() }
+}
+
+fn lane_rule(
+    lane: &Lane,
+    workspace: &Name,
+    plugin: &Name,
+    secrets: &std::collections::BTreeMap<Name, Secret>,
+    keys: &Keys,
+) -> LaneRule {
+    let key = lane_key(&lane.key, secrets, keys).into();
+    LaneRule {
+        lane: LaneKey { workspace: workspace.clone(), plugin: plugin.clone(), key },
+        count: lane.count,
+        per_seconds: lane.per_seconds,
+        in_flight: lane.in_flight,
+        is_ordered: lane.ordered,
+    }
+}

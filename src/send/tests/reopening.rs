@@ -1,0 +1,145 @@
+//! Attempts over the SQLite store, which is closed and opened again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::inbox::delivery::State as DeliveryState;
+use crate::inbox::sqlite::SqliteInbox;
+use crate::inbox::{DeliveryView, Ended, Intake, Page, Which};
+use crate::route::entry;
+
+/// A store that is open, and a dispatcher that works on it.
+struct Server {
+    means: Arc<Means>,
+    clock: Clock,
+    stop: Stop,
+    running: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(store: &Path, config: &Arc<Config>, clock: &Clock) -> Self {
+        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(store, clock.now()).unwrap());
+        let means = means(Arc::clone(config), inbox, clock).await;
+        let stop = Stop::default();
+        let running = tokio::spawn(dispatcher(&means).await.run(stop.clone()));
+        Self { means, clock: clock.clone(), stop, running }
+    }
+
+    /// Takes in one event.
+    async fn take_in(&self) {
+        let event = notification("registrar").event;
+        let (workspace, source) = (&self.means.config.workspaces["acme"], name("registrar"));
+        let (entry, _) = entry(event, Level::Info, (workspace, &source));
+        let intake = Intake {
+            workspace: workspace.name.clone(),
+            source,
+            received_at: self.clock.now(),
+            entries: vec![entry],
+            notices: Vec::new(),
+            cursor: None,
+            ended: Ended::Answered { revision: None, is_backlog: false },
+        };
+        assert_eq!(self.means.inbox.accept(intake).await.unwrap().seqs, [Some(1)]);
+    }
+
+    async fn delivery(&self) -> DeliveryView {
+        let page = Page { workspace: name("acme"), before: None, limit: 10 };
+        self.means.inbox.deliveries(page, Which::default()).await.unwrap().remove(0)
+    }
+
+    /// The delivery once it is in `state`, while the clock goes on.
+    async fn until(&self, state: DeliveryState) -> DeliveryView {
+        loop {
+            let delivery = self.delivery().await;
+            if delivery.state == state {
+                return delivery;
+            }
+            self.clock.advance(Duration::from_millis(500));
+        }
+    }
+
+    /// Ends as a crash does: whatever runs is dropped where it is.
+    async fn crash(self) {
+        self.running.abort();
+        let _ = self.running.await;
+    }
+
+    async fn stop(self) {
+        self.stop.soon.cancel();
+        self.stop.now.cancel();
+        self.running.await.unwrap();
+    }
+}
+
+async fn stand(script: &str) -> (tempfile::TempDir, Arc<Config>, Clock, Sink) {
+    let sink = Sink::open().await;
+    let script = script.replace("AT", &format!("http://{}", sink.address));
+    let routes = vec![route("news", "domain.*", vec![target("target", "scripted", json!(script))])];
+    (tempfile::tempdir().unwrap(), Arc::new(config(routes, sink.address)), Clock::manual(start()), sink)
+}
+
+#[tokio::test]
+async fn a_wait_survives_a_restart_and_its_attempt_goes_on() {
+    let (folder, config, clock, sink) = stand("post AT/202/start|wait 3600 1 ; post AT/200/look|done ready").await;
+    let store = folder.path().join("bell.db");
+    let server = Server::start(&store, &config, &clock).await;
+    server.take_in().await;
+    let waiting = server.until(DeliveryState::Waiting).await;
+    assert!(waiting.attempts.is_empty(), "its attempt is not over");
+    server.stop().await;
+    clock.advance(Duration::from_secs(1_800));
+    let server = Server::start(&store, &config, &clock).await;
+    let delivered = server.until(DeliveryState::Delivered).await;
+    assert!(clock.now() >= crate::clock::later(start(), Duration::from_secs(3_600)));
+    let [attempt] = delivered.attempts.as_slice() else { panic!("{delivered:?}") };
+    assert_eq!((attempt.number.get(), attempt.steps, attempt.reason.as_deref()), (1, 4, Some("done ready")));
+    assert_eq!(sink.asked(), ["/202/start", "/200/look"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_crash_repeats_nothing_behind_the_plugins_back() {
+    for (script, asked) in [("post AT/never/1|report", 1), ("post AT/200/1|post AT/200/2|post AT/never/3|report", 3)] {
+        let (folder, config, clock, sink) = stand(script).await;
+        let store = folder.path().join("bell.db");
+        let server = Server::start(&store, &config, &clock).await;
+        server.take_in().await;
+        sink.asked_times(asked).await;
+        server.crash().await;
+        let server = Server::start(&store, &config, &clock).await;
+        let dead = server.until(DeliveryState::Dead).await;
+        let [attempt] = dead.attempts.as_slice() else { panic!("{dead:?}") };
+        assert!(attempt.reason.as_ref().unwrap().starts_with("Reach::Unanswered cut-off"), "{attempt:?}");
+        assert_eq!(sink.asked().len(), asked, "{script}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_attempts_resume_is_where_the_next_one_goes_on() {
+    let (folder, config, clock, sink) = stand("post AT/200/1|post AT/503/2|carry-on 1 ; post AT/200/2|done all").await;
+    let server = Server::start(&folder.path().join("bell.db"), &config, &clock).await;
+    server.take_in().await;
+    let delivered = server.until(DeliveryState::Delivered).await;
+    assert_eq!(delivered.attempts.len(), 2);
+    assert_eq!(sink.asked(), ["/200/1", "/503/2", "/200/2"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_in_the_middle_of_an_attempt_costs_it_nothing_but_the_answer() {
+    let (folder, config, clock, sink) = stand("post AT/200/1|post AT/never/2|post AT/200/3|done all").await;
+    let store = folder.path().join("bell.db");
+    let server = Server::start(&store, &config, &clock).await;
+    server.take_in().await;
+    sink.asked_times(2).await;
+    server.stop().await;
+    let server = Server::start(&store, &config, &clock).await;
+    let delivered = server.until(DeliveryState::Delivered).await;
+    assert_eq!((delivered.attempts.len(), delivered.attempts[0].steps), (1, 4));
+    assert_eq!(sink.asked(), ["/200/1", "/never/2", "/200/3"]);
+    server.stop().await;
+}

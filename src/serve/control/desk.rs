@@ -1,0 +1,302 @@
+//! What people change: deliveries retried and cancelled, notifications read and acknowledged. A running server does it for
+//! commands that ask by its socket; where none runs, a command does it by the same code.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::config::{Config, Workspace, hint};
+use crate::inbox::delivery::State;
+use crate::inbox::{Actor, Deed, DeliveryId, HANDLED_MAX, Handled, Inbox, InboxError, Mark, Marked, Which};
+use crate::notification::Name;
+
+/// Notifications that one request may mark: as many as deliveries it may move.
+pub const MARKED_MAX: u32 = HANDLED_MAX;
+
+/// Makes changes.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    /// The store, which knows its targets.
+    pub inbox: Arc<dyn Inbox>,
+    /// The time.
+    pub clock: Clock,
+    /// The configuration, for members and names.
+    pub config: Arc<Config>,
+}
+
+/// What is done to deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// They are made again.
+    Retry,
+    /// They are not made.
+    Cancel,
+}
+
+impl Change {
+    /// The word of commands and paths.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    /// The states that a filter means when it names none: those that wait for a person, or those that are not over.
+    pub fn states(self) -> Vec<State> {
+        match self {
+            Self::Retry => vec![State::Dead, State::Blocked],
+            Self::Cancel => State::ALL.into_iter().filter(|state| !state.is_final()).collect(),
+        }
+    }
+}
+
+/// Which deliveries are meant: these ids, or all that the filters allow. Without either, `all` must be said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WhichJson {
+    /// These, at most [`HANDLED_MAX`].
+    pub ids: Vec<String>,
+    /// In one of these states; those of [`Change::states`] when there are neither states nor ids.
+    pub states: Vec<String>,
+    /// Of this route.
+    pub route: Option<String>,
+    /// Of this plugin.
+    pub plugin: Option<String>,
+    /// Made at or after this moment, RFC 3339.
+    pub since: Option<String>,
+    /// Of this notification.
+    pub seq: Option<u64>,
+    /// Whether no filter is meant to be needed.
+    pub all: bool,
+}
+
+/// What became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandledJson {
+    /// Those that were changed.
+    pub done: Vec<DoneJson>,
+    /// Those whose state does not allow it.
+    pub refused: Vec<RefusedJson>,
+    /// Ids that the workspace does not have.
+    pub missing: Vec<String>,
+    /// Whether the filters allow more than one request handles.
+    pub has_more: bool,
+}
+
+/// A delivery that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DoneJson {
+    /// Which.
+    pub id: String,
+    /// The new delivery that repeats it; null where the delivery itself goes on.
+    pub new_id: Option<String>,
+}
+
+/// A delivery that was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedJson {
+    /// Which.
+    pub id: String,
+    /// Where it stands.
+    pub state: String,
+}
+
+/// Which notifications are marked, and by whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct MarkJson {
+    /// Their numbers, at most [`MARKED_MAX`].
+    pub seqs: Vec<u64>,
+    /// A member; may be left out when there is one.
+    pub by: Option<String>,
+}
+
+/// What became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkedJson {
+    /// The member.
+    pub by: String,
+    /// Those that are marked, now or before.
+    pub seqs: Vec<u64>,
+    /// Numbers that the inbox does not have.
+    pub missing: Vec<u64>,
+    /// Deliveries that this made needless.
+    pub suppressed: Vec<String>,
+}
+
+/// Why nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such thing.
+    Unknown(String),
+    /// What was asked makes no sense.
+    Wrong(String),
+    /// The store cannot do it.
+    Store(InboxError),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(why) | Self::Wrong(why) => out.write_str(why),
+            Self::Store(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<InboxError> for Refusal {
+    fn from(error: InboxError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Desk {
+    /// Retries or cancels deliveries of a workspace.
+    ///
+    /// # Errors
+    /// When nothing was changed, and why.
+    pub async fn change(&self, workspace: &str, change: Change, asked: &WhichJson) -> Result<HandledJson, Refusal> {
+        let workspace = self.workspace(workspace)?;
+        let which = which(change, asked)?;
+        let (route, plugin) = (which.route.clone(), which.plugin.clone());
+        let handled = match change {
+            Change::Retry => self.inbox.retry(&workspace.name, which, self.clock.now()).await?,
+            Change::Cancel => {
+                let why = "cancelled by a person on the command line".to_owned();
+                self.inbox.cancel(&workspace.name, which, why).await?
+            }
+        };
+        // Deliveries of a route that is gone can still be meant: only what matches nothing is a mistake.
+        let is_nothing = handled.done.is_empty() && handled.refused.is_empty() && handled.missing.is_empty();
+        match unknown_filter(workspace, route.as_ref(), plugin.as_ref()).filter(|_| is_nothing) {
+            Some(why) => Err(Refusal::Unknown(why)),
+            None => Ok(handled.into()),
+        }
+    }
+
+    /// Marks notifications of a workspace as read or acknowledged by a person.
+    ///
+    /// # Errors
+    /// When nothing was marked, and why.
+    pub async fn mark(&self, workspace: &str, deed: Deed, asked: &MarkJson) -> Result<MarkedJson, Refusal> {
+        let workspace = self.workspace(workspace)?;
+        let by = member(workspace, asked.by.as_deref())?;
+        if asked.seqs.is_empty() || asked.seqs.len() > MARKED_MAX as usize {
+            let count = asked.seqs.len();
+            return Err(Refusal::Wrong(format!("{count} notifications: name 1 to {MARKED_MAX} in one request")));
+        }
+        let mark = Mark { at: self.clock.now(), by: Actor { name: by.clone(), is_agent: false } };
+        let Marked { seqs, missing, suppressed } =
+            self.inbox.mark(&workspace.name, asked.seqs.clone(), deed, mark).await?;
+        Ok(MarkedJson { by, seqs, missing, suppressed: suppressed.iter().map(DeliveryId::to_string).collect() })
+    }
+
+    fn workspace(&self, name: &str) -> Result<&Workspace, Refusal> {
+        self.config.workspaces.get(name).ok_or_else(|| {
+            let known = hint(name, self.config.workspaces.keys().map(Name::as_str), "there are");
+            Refusal::Unknown(format!(
+                "unknown workspace {name:?}{known}; a server knows those that were there at its start"
+            ))
+        })
+    }
+}
+
+/// What is wrong with a filter that found nothing: a route or a plugin that a workspace does not use.
+pub fn unknown_filter(workspace: &Workspace, route: Option<&Name>, plugin: Option<&Name>) -> Option<String> {
+    let name = &workspace.name;
+    let routes = || workspace.routes.iter().map(|route| route.name.as_str());
+    if let Some(route) = route.filter(|route| routes().all(|known| known != route.as_str())) {
+        return Some(format!("unknown route {route:?} in {name}{}", hint(route.as_str(), routes(), "its routes")));
+    }
+    let targets = workspace.routes.iter().flat_map(|route| &route.deliver);
+    let mut plugins: Vec<&str> = targets.map(|target| target.plugin.as_str()).collect();
+    plugins.sort_unstable();
+    plugins.dedup();
+    let plugin = plugin.filter(|plugin| !plugins.contains(&plugin.as_str()))?;
+    Some(format!("no route of {name} delivers by {plugin:?}{}", hint(plugin.as_str(), plugins, "its plugins")))
+}
+
+/// The member who is named, or the only one.
+fn member(workspace: &Workspace, named: Option<&str>) -> Result<String, Refusal> {
+    let (name, members) = (&workspace.name, &workspace.members);
+    let names = || members.keys().map(String::as_str);
+    match (named, members.first_key_value()) {
+        (_, None) => {
+            let file = workspace.file.display();
+            Err(Refusal::Wrong(format!("{name} has no members: write them under `members` in {file}")))
+        }
+        (Some(named), _) if members.contains_key(named) => Ok(named.to_owned()),
+        (Some(named), _) => Err(Refusal::Unknown(format!(
+            "--by: unknown member {named:?} of {name}{}",
+            hint(named, names(), "members")
+        ))),
+        (None, Some((only, _))) if members.len() == 1 => Ok(only.clone()),
+        (None, _) => {
+            Err(Refusal::Wrong(format!("--by NAME is needed: who of {name} is it?{}", hint("", names(), "members"))))
+        }
+    }
+}
+
+fn which(change: Change, asked: &WhichJson) -> Result<Which, Refusal> {
+    let wrong = |what: String| Refusal::Wrong(what);
+    let is_filtered = !asked.states.is_empty()
+        || asked.route.is_some()
+        || asked.plugin.is_some()
+        || asked.since.is_some()
+        || asked.seq.is_some();
+    if asked.ids.is_empty() && !is_filtered && !asked.all {
+        let change = change.as_str();
+        return Err(wrong(format!("name the deliveries to {change}: ids, a filter such as --route NAME, or --all")));
+    }
+    if asked.ids.len() > HANDLED_MAX as usize {
+        return Err(wrong(format!("{} ids: name at most {HANDLED_MAX} in one request", asked.ids.len())));
+    }
+    let id = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
+    let state =
+        |text: &String| State::parse(text).ok_or_else(|| wrong(format!("unknown state {text:?}{}", known(text))));
+    let name = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
+    let moment =
+        |text: &String| text.parse::<Timestamp>().map_err(|_| wrong(format!("{text:?} is no moment of RFC 3339")));
+    let states: Vec<State> = asked.states.iter().map(state).collect::<Result<_, _>>()?;
+    let is_open = states.is_empty() && asked.ids.is_empty();
+    Ok(Which {
+        ids: asked.ids.iter().map(id).collect::<Result<_, _>>()?,
+        states: if is_open { change.states() } else { states },
+        route: asked.route.as_ref().map(name).transpose()?,
+        plugin: asked.plugin.as_ref().map(name).transpose()?,
+        since: asked.since.as_ref().map(moment).transpose()?,
+        seq: asked.seq,
+    })
+}
+
+fn known(state: &str) -> String {
+    hint(state, State::ALL.map(State::as_str), "states")
+}
+
+impl From<Handled> for HandledJson {
+    fn from(of: Handled) -> Self {
+        let done = of
+            .done
+            .iter()
+            .map(|(id, new)| DoneJson { id: id.to_string(), new_id: new.as_ref().map(DeliveryId::to_string) });
+        let refused = of.refused.iter().map(|(id, state)| RefusedJson { id: id.to_string(), state: state.to_string() });
+        Self {
+            done: done.collect(),
+            refused: refused.collect(),
+            missing: of.missing.iter().map(DeliveryId::to_string).collect(),
+            has_more: of.has_more,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
