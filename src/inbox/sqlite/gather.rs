@@ -58,7 +58,6 @@ pub(super) fn matched(
     arrival: &Arrival<'_>,
     now: Timestamp,
 ) -> Result<(), InboxError> {
-    let Some(timing) = target.timing() else { return at_once(session, target, arrival, now, false) };
     let one = arrival.notification;
     let subject = Subject {
         received_at: one.received_at,
@@ -68,7 +67,7 @@ pub(super) fn matched(
         subject: one.event.subject.as_deref(),
         acknowledged: Acknowledged::No,
     };
-    match ask(session, target, timing, Stage::Matched, &subject, now)? {
+    match ask(session, target, (Stage::Matched, 0), &subject, now)? {
         Step::Wait { until } => {
             insert(session, target, arrival, Next { state: State::Scheduled, next_at: Some(until) }, None, now)?;
             session.now_due(&target.queue, until);
@@ -93,13 +92,12 @@ pub(super) fn advance(
     stage: Stage,
     now: Timestamp,
 ) -> Result<(), InboxError> {
-    let plain = Timing::default();
-    let timing = target.timing().unwrap_or(&plain);
+    let has_unless = target.timing().is_some_and(|timing| timing.unless.is_some());
     let (source, name, text, received_at) = facts(session, row.notification)?;
-    let acknowledged = if timing.unless.is_some() { acknowledged(session, row)? } else { Acknowledged::No };
+    let acknowledged = if has_unless { acknowledged(session, row)? } else { Acknowledged::No };
     let subject =
         Subject { received_at, level: row.level, source: &source, name: &name, subject: text.as_deref(), acknowledged };
-    match ask(session, target, timing, stage, &subject, now)? {
+    match ask(session, target, (stage, row.id), &subject, now)? {
         // Only what matched just now is asked to wait.
         Step::Go | Step::Wait { .. } => release(session, target, row, now),
         Step::Suppress => suppress(session, row),
@@ -112,19 +110,32 @@ pub(super) fn advance(
     }
 }
 
+/// Asks the plan about something; `own` is its row, where it has one.
 fn ask(
     session: &Session,
     target: &Target,
-    timing: &Timing,
-    stage: Stage,
+    (stage, own): (Stage, i64),
     subject: &Subject<'_>,
     now: Timestamp,
 ) -> Result<Step, InboxError> {
-    let (reached, going) = match &timing.at_most {
-        Some(at_most) => standing(session, target, later_ago(now, at_most.per), at_most.count)?,
-        None => (Vec::new(), 0),
+    let plain = Timing::default();
+    let timing = target.timing().unwrap_or(&plain);
+    let Some(at_most) = &timing.at_most else {
+        return Ok(plan(timing, stage, subject, &Standing::default(), now));
     };
-    Ok(plan(timing, stage, subject, &Standing { reached: &reached, going }, now))
+    let (reached, going) = standing(session, target, later_ago(now, at_most.per), at_most.count)?;
+    let surplus_until = surplus_until(session, target, own)?;
+    Ok(plan(timing, stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
+}
+
+/// When the surplus of a target closes, or was let go, if there is one that can be joined.
+fn surplus_until(session: &Session, target: &Target, own: i64) -> Result<Option<Timestamp>, InboxError> {
+    let select = "SELECT next_at FROM delivery WHERE target = ?1 AND gather = 'surplus' AND id <> ?2";
+    let found: Option<Option<i64>> = prepare(&session.connection, select)?
+        .query_row([target.row.id, own], |row| row.get(0))
+        .optional()
+        .map_err(unavailable)?;
+    Ok(found.flatten().map(moment))
 }
 
 fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
