@@ -168,7 +168,7 @@ async fn a_destination_that_asks_to_wait_is_asked_again_when_it_said() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_gone_ends_the_delivery_with_its_reason() {
+async fn a_webhook_that_is_gone_waits_for_a_person_with_its_reason() {
     let (_folder, outbox, mut sink, world) = python_world().await;
     let mut server = Server::start(&world, &sink);
     server.wait_for(BOOTSTRAPPED);
@@ -178,7 +178,7 @@ async fn a_webhook_that_is_gone_ends_the_delivery_with_its_reason() {
     let said = server.wait_for("not delivered");
     assert!(said.contains("no_service") && !said.contains("secret-part"), "{said}");
     let delivery = &world.json(&sink, &["deliveries", "list"])[0];
-    assert_eq!((&delivery["state"], &delivery["attempts"][0]["outcome"]), (&json!("dead"), &json!("reconnect")));
+    assert_eq!((&delivery["state"], &delivery["attempts"][0]["outcome"]), (&json!("blocked"), &json!("reconnect")));
 }
 
 #[tokio::test]
