@@ -9,5 +9,5 @@ pub mod timing;
 
 pub use entry::entry;
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};
-pub use plan::{Acknowledged, Stage, Standing, Step, Subject, Why, owed, plan};
+pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};

@@ -104,6 +104,9 @@ pub enum Step {
     Go,
 }
 
+/// The key of the digest that gathers what is above the limit of `at_most`.
+pub const SURPLUS: &str = "surplus";
+
 /// Why a digest is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
@@ -148,7 +151,7 @@ pub fn plan(timing: &Timing, stage: Stage, what: &Subject<'_>, target: &Standing
     }
     let at_most = timing.at_most.as_ref().filter(|at_most| is_bound(at_most.except));
     match at_most.and_then(|at_most| full_until(at_most, target, now)) {
-        Some(until) => Step::Gather { key: "surplus".to_owned(), why: Why::Surplus, until },
+        Some(until) => Step::Gather { key: SURPLUS.to_owned(), why: Why::Surplus, until },
         None => Step::Go,
     }
 }

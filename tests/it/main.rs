@@ -12,6 +12,7 @@
 mod cli;
 mod connector;
 mod crash;
+mod deliveries;
 mod docs;
 mod fetch_real;
 mod login;

@@ -23,7 +23,7 @@ const MORE_ROUNDS: u32 = 4;
 const TIMERS_MOST: usize = 1_024;
 
 /// Workspaces with queues that have their share that one pick looks at again.
-const SHARES_MOST: usize = 16;
+const SHARES_MOST: usize = 64;
 
 impl State {
     pub(super) fn pick(&mut self, now: Timestamp) -> Picked {
@@ -187,6 +187,9 @@ impl State {
             let relieved = first.filter(|id| self.queues.get(id).is_some_and(|queue| self.share(queue).queue_may()));
             if let Some(id) = relieved {
                 self.unplace(id);
+                if let Some(queue) = self.queues.get_mut(&id) {
+                    queue.has_share = true;
+                }
                 self.push_ready(id);
             }
             let Some(workspace) = self.workspaces.get(&name) else { continue };
@@ -210,7 +213,7 @@ impl State {
             self.settle(id, now);
             return 0;
         }
-        let most = self.queues.get(&id).map_or(0, |queue| self.share(queue).room(most.min(queue.own_room())));
+        let most = self.room_in_share(id, most);
         if most == 0 {
             self.wait_for_share(id);
             return 0;
@@ -218,9 +221,7 @@ impl State {
         let lanes = self.lanes_needed(id);
         let mut slots = most;
         for lane_id in lanes.iter() {
-            let Some(lane) = self.lanes.get_mut(lane_id) else { continue };
-            let is_behind = !lane.waiting.is_empty() && called_by != Some(*lane_id);
-            let room = if is_behind { 0 } else { lane.room(now).saturating_sub(lane.called) };
+            let room = self.room_in_lane(id, *lane_id, called_by, now);
             if room == 0 {
                 self.wait_for(id, *lane_id);
                 return 0;
@@ -233,6 +234,35 @@ impl State {
         self.asked += slots;
         self.take(id, &lanes, slots);
         slots
+    }
+
+    /// How many attempts a queue may have more of the process. None if it has some and others have waited for more.
+    fn room_in_share(&mut self, id: QueueId, most: u32) -> u32 {
+        let Some(queue) = self.queues.get_mut(&id) else { return 0 };
+        let is_first = std::mem::take(&mut queue.has_share) || queue.held == 0;
+        let workspace = self.workspaces.get(&queue.key.workspace);
+        if !is_first && workspace.is_some_and(|workspace| !workspace.sharing.is_empty()) {
+            return 0;
+        }
+        let most = most.min(queue.own_room());
+        self.queues.get(&id).map_or(0, |queue| self.share(queue).room(most))
+    }
+
+    /// How many attempts of a queue a lane takes now. Nobody passes those that wait for it, except who waited for another
+    /// lane of his own and was told to try: he takes room where there is room, unless the lane is ordered and an earlier
+    /// one waits. So whoever was told to try either starts or waits for a lane that is full, and two lanes never send
+    /// the same queues to and fro.
+    fn room_in_lane(&mut self, id: QueueId, lane_id: LaneId, called_by: Option<LaneId>, now: Timestamp) -> u32 {
+        let Some(queue) = self.queues.get(&id) else { return 0 };
+        let Some(lane) = self.lanes.get_mut(&lane_id) else { return u32::MAX };
+        let room = lane.room(now);
+        let left = room.saturating_sub(lane.called);
+        if called_by.is_none() {
+            return if lane.waiting.is_empty() { left } else { 0 };
+        }
+        let place = (queue.due_since(), queue.turn.unwrap_or_default(), id);
+        let is_behind = called_by != Some(lane_id) && lane.is_ordered() && lane.waiting.first() < Some(&place);
+        if is_behind && !lane.waiting.is_empty() { 0 } else { room.min(left.max(1)) }
     }
 
     /// A queue that was told to try does, so its lane may tell the next.

@@ -23,10 +23,10 @@ impl Share {
     }
 
     /// Whether the queue may have one more. A workspace holds less than is free, so half of the process when it is alone;
-    /// what it may still have is the room of its queues. A queue has at most the square
-    /// of that over the whole, so a quarter of the process when it is alone, and ever less as others hang: after `n` dead
-    /// destinations about an `n`th is still free, where a share in proportion would halve what is left with each. The
-    /// first attempt of a queue needs only room for one.
+    /// what it may still have is the room of its queues. A queue has at most the square of that room over the whole: a
+    /// quarter of the process when it is alone, and ever less as others hang. After `n` dead destinations of a workspace
+    /// about one part in `2n` of the process is still open to it, where shares in proportion would be used up after ten.
+    /// The first attempt of a queue needs only room for one.
     pub(super) fn queue_may(self) -> bool {
         let room = u64::from(self.free().saturating_sub(self.workspace));
         room > 0 && (self.queue == 0 || u64::from(self.queue) * u64::from(self.most) < room * room)

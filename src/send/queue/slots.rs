@@ -176,7 +176,8 @@ impl State {
         if self.closed {
             return false;
         }
-        let id = self.queue(key);
+        let has_target = |id: &QueueId| self.queues.get(id).is_some_and(|queue| queue.rule.is_some());
+        let Some(id) = self.by_key.get(key).copied().filter(has_target) else { return false };
         let lanes = self.lanes_needed(id);
         let is_free = self.queues.get(&id).is_some_and(|queue| {
             !queue.is_blocked()

@@ -78,6 +78,8 @@ pub(super) struct Target {
     pub(super) called_by: Option<LaneId>,
     /// Its turn among those that wait, kept until it is served.
     pub(super) turn: Option<u64>,
+    /// Whether it was told that it may have more of the process.
+    pub(super) has_share: bool,
     /// Attempts, asked and admitted ones included.
     pub(super) held: u32,
     pub(super) asked: Option<Asked>,
@@ -99,6 +101,7 @@ impl Target {
             stand: Stand::Idle,
             called_by: None,
             turn: None,
+            has_share: false,
             held: 0,
             asked: None,
             admitted: Vec::new(),

@@ -44,7 +44,7 @@ fn shares_shrink_as_others_hang_and_never_reach_everything() {
         held += Share { most: 16_384, held, workspace: held, queue: 0 }.room(u32::MAX);
         free.push(16_384 / 2 - held);
     }
-    assert!(free[9] > 800 && free[99] > 60, "{free:?}");
+    assert!(free[9] > 400 && free[99] > 20, "{free:?}");
     // The same, each in a workspace of its own.
     let mut held = 0;
     for _ in 0..100 {

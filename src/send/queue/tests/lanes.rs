@@ -124,7 +124,7 @@ fn a_delay_is_clamped_and_never_shortened_by_another() {
     let mut world = World::new(vec![rule("a", &[lane("x")])]);
     world.due(&["a"]);
     let claim = world.start_one();
-    let mut pause = |delay: Option<Duration>| {
+    let pause = |delay: Option<Duration>| {
         let records = world.queues.records(&claim, delay);
         records.first().and_then(|record| record.paused_until)
     };
@@ -219,7 +219,7 @@ fn a_lane_that_two_targets_describe_differently_is_as_narrow_as_both() {
 
 #[test]
 fn a_clock_that_is_set_back_stalls_no_lane() {
-    let mut world = World::new(vec![rule("a", &[paced("x", 1, 10)]), rule("b", &[lane("y")])]);
+    let mut world = World::new(vec![rule("a", &[paced("x", 1, 10)]), rule("b", &[limited("y", 1)])]);
     world.due(&["a", "b"]);
     let claims = world.start_all();
     for claim in &claims {

@@ -10,6 +10,7 @@ struct Model {
     world: World,
     random: fastrand::Rng,
     rules: Vec<Rule>,
+    by_queue: HashMap<QueueKey, Arc<Rule>>,
     /// When deliveries of each queue come due, in the store.
     store: HashMap<QueueKey, Vec<Timestamp>>,
     running: Vec<(Claim, bool)>,
@@ -40,13 +41,14 @@ impl Model {
             .collect();
         let mut world = World::of(40, rules.clone());
         world.last = 1_000;
+        let by_queue = rules.iter().map(|rule| (rule.queue.clone(), Arc::new(rule.clone()))).collect();
         let (store, effects) = (HashMap::new(), HashMap::new());
         let (paused, delivered) = (HashMap::new(), HashMap::new());
-        Self { world, random, rules, store, running: Vec::new(), effects, paused, delivered, admitted: 0 }
+        Self { world, random, rules, by_queue, store, running: Vec::new(), effects, paused, delivered, admitted: 0 }
     }
 
-    fn rule(&self, queue: &QueueKey) -> Rule {
-        self.rules.iter().find(|rule| rule.queue == *queue).unwrap().clone()
+    fn rule(&self, queue: &QueueKey) -> Arc<Rule> {
+        Arc::clone(&self.by_queue[queue])
     }
 
     fn arrive(&mut self) {
@@ -67,8 +69,9 @@ impl Model {
         let rule = self.rule(&claim.queue);
         self.running.push((claim.clone(), false));
         for lane in &rule.lanes {
-            let in_lane =
-                |(claim, _): &&(Claim, bool)| self.rule(&claim.queue).lanes.iter().any(|other| other.lane == lane.lane);
+            let in_lane = |(claim, _): &&(Claim, bool)| {
+                self.by_queue[&claim.queue].lanes.iter().any(|other| other.lane == lane.lane)
+            };
             let held = self.running.iter().filter(in_lane).count();
             let most = if lane.is_ordered { 1 } else { lane.in_flight as usize };
             assert!(most == 0 || held <= most, "{:?} has {held}", lane.lane.key);
@@ -120,7 +123,7 @@ impl Model {
             let made = self.effects.entry(lane.lane.clone()).or_default();
             made.push(now);
             let per = seconds(u64::from(lane.per_seconds));
-            let recent = made.iter().filter(|at| later(**at, per) > now).count();
+            let recent = made.iter().rev().take_while(|at| later(**at, per) > now).count();
             assert!(lane.count == 0 || recent <= lane.count as usize, "{:?}: {recent}", lane.lane.key);
         }
     }
@@ -138,7 +141,7 @@ impl Model {
         let delay = (self.random.u8(0..8) == 0).then(|| seconds(self.random.u64(1..20)));
         let now = self.world.now();
         self.world.queues.records(&claim, delay);
-        let lanes = delay.map(|_| self.rule(&claim.queue).lanes);
+        let lanes = delay.map(|_| self.rule(&claim.queue).lanes.clone());
         for lane in lanes.unwrap_or_default() {
             let until = self.paused.entry(lane.lane).or_insert(now);
             *until = (*until).max(later(now, delay.unwrap_or_default()));
