@@ -16,8 +16,8 @@ use switchbell::send::effect::Effects;
 use switchbell::send::keys::Keys;
 use switchbell::send::queue::Queues;
 use switchbell::send::{Came, Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
-use switchbell::wasm::Catalog;
 use switchbell::telemetry::{Happening, Observer};
+use switchbell::wasm::Catalog;
 use tokio::sync::Notify;
 
 use crate::world::{World, name, notification, slack};
