@@ -200,7 +200,7 @@ async fn what_is_not_there_is_named_with_a_remedy() {
     stage.check(&["deliveries", "list", "--plugin", "slak"], 2, &["\"slak\"", "did you mean \"slack\"?"]);
     stage.check(&["deliveries", "list", "--state", "deed"], 2, &["deed", "dead"]);
     stage.check(&["deliveries", "list", "--since", "yesterday"], 2, &["--since", "how long ago"]);
-    stage.check(&["deliveries", "retry"], 2, &["--all"]);
+    stage.check(&["deliveries", "retry"], 2, &["name the deliveries to retry: ids, a filter", "--all"]);
     stage.check(&["inbox", "ack", "1", "--by", "admn@example.com"], 2, &["did you mean \"admin@example.com\"?"]);
     stage.check(&["inbox", "ack", "1", "--by", "triage"], 2, &["unknown member \"triage\" of acme"]);
 

@@ -17,14 +17,13 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{DeliveryId, HANDLED_MAX};
 use crate::notification::Name;
 pub(super) use crate::serve::control::Change;
-use crate::serve::control::{HandledJson, RefusedJson, WhichJson};
+use crate::serve::control::{HandledJson, RefusedJson, WhichJson, unnamed};
 
 /// Which deliveries are meant: ids, or filters.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Meant {
     /// Ids, such as 5f3a9c01-17.
-    #[arg(value_name = "ID", required_unless_present_any = ["state", "route", "plugin", "since", "seq", "all"],
-          conflicts_with_all = ["state", "route", "plugin", "since", "seq", "all"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["state", "route", "plugin", "since", "seq", "all"])]
     ids: Vec<DeliveryId>,
     /// All of the workspace that the filters allow. Without --state these are the dead and blocked ones for `retry`, and
     /// those that are not over for `cancel`.
@@ -47,11 +46,15 @@ pub(super) async fn run(file: &Path, change: Change, meant: &Meant) -> ExitCode 
 }
 
 async fn changed(file: &Path, change: Change, meant: &Meant) -> Result<ExitCode, ExitCode> {
+    let requests = meant.requests(Clock::system().now());
+    if requests.iter().any(WhichJson::is_empty) {
+        return Err(fail(unnamed(change)));
+    }
     let places = open_places(file)?;
     let workspace = workspace(&places.workspaces, meant.workspace.as_ref())?;
     let way = Way::find(file, &places).await?;
     let mut handled = HandledJson::default();
-    for request in meant.requests(Clock::system().now()) {
+    for request in requests {
         if let Err(code) = ask(&way, &workspace, change, &request, &mut handled).await {
             // What was done before is said all the same.
             say(change, meant, &handled);
@@ -234,8 +237,8 @@ mod tests {
         };
         assert_eq!(filtered, [expected]);
         assert_eq!(requests("--all"), [WhichJson { all: true, ..WhichJson::default() }]);
+        assert!(requests("").iter().all(WhichJson::is_empty) && !requests("--all")[0].is_empty());
         for (arguments, says) in [
-            ("", "required"),
             ("5f3a9c01-1 --all", "cannot be used with"),
             ("5f3a9c01-1 --state dead", "cannot be used with"),
             ("17", "eight hexadecimal digits"),

@@ -74,6 +74,19 @@ pub struct WhichJson {
     pub all: bool,
 }
 
+impl WhichJson {
+    /// Whether nothing says what is meant. That is never taken for everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What to do when nothing says which deliveries are meant.
+pub fn unnamed(change: Change) -> String {
+    let change = change.as_str();
+    format!("name the deliveries to {change}: ids, a filter such as --route NAME, or --all")
+}
+
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -248,14 +261,8 @@ fn member(workspace: &Workspace, named: Option<&str>) -> Result<String, Refusal>
 
 fn which(change: Change, asked: &WhichJson) -> Result<Which, Refusal> {
     let wrong = |what: String| Refusal::Wrong(what);
-    let is_filtered = !asked.states.is_empty()
-        || asked.route.is_some()
-        || asked.plugin.is_some()
-        || asked.since.is_some()
-        || asked.seq.is_some();
-    if asked.ids.is_empty() && !is_filtered && !asked.all {
-        let change = change.as_str();
-        return Err(wrong(format!("name the deliveries to {change}: ids, a filter such as --route NAME, or --all")));
+    if asked.is_empty() {
+        return Err(wrong(unnamed(change)));
     }
     if asked.ids.len() > HANDLED_MAX as usize {
         return Err(wrong(format!("{} ids: name at most {HANDLED_MAX} in one request", asked.ids.len())));
