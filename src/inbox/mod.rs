@@ -164,12 +164,15 @@ pub enum InboxError {
     InUse(String),
     /// It refused a read or write just now (a full disk, say). Nothing was changed.
     Unavailable(String),
+    /// The delivery is not in the hands of whoever asked any more: its claim is void, and asking again does not help.
+    NotHeld(DeliveryId),
 }
 
 impl fmt::Display for InboxError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(what) | Self::InUse(what) | Self::Unavailable(what) => out.write_str(what),
+            Self::NotHeld(id) => write!(out, "delivery {id} is not in the hands of this attempt any more"),
         }
     }
 }

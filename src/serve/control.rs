@@ -26,7 +26,7 @@ use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
 pub use desk::{
     Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
-    unknown_filter,
+    unknown_filter, unnamed,
 };
 
 /// Longest path of a Unix socket, in bytes, that every system takes.

@@ -224,7 +224,7 @@ async fn an_outcome_moves_the_delivery_and_is_kept() {
     let outcomes: Vec<Outcome> = views[0].attempts.iter().map(|attempt| attempt.outcome).collect();
     assert_eq!((views[0].state, outcomes), (State::Delivered, vec![Outcome::Retry, Outcome::Delivered]));
     let twice = inbox.finish(finished(&second, Outcome::Delivered, Next { state: State::Dead, next_at: None })).await;
-    assert!(matches!(twice, Err(InboxError::Unavailable(_))), "an outcome is recorded once");
+    assert!(matches!(twice, Err(InboxError::NotHeld(_))), "an outcome is recorded once");
 }
 
 #[tokio::test]
