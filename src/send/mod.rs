@@ -81,6 +81,10 @@ impl Dispatcher {
         for (queue, deliveries) in &adopted.cancelled {
             let workspace = &queue.workspace;
             tracing::warn!(%workspace, %queue, deliveries, "cancelled: the target is not in the configuration any more");
+            let workspace = means.config.workspaces.get(workspace);
+            if let Some(told) = workspace.and_then(|known| notice::cancelled(known, queue, *deliveries, now)) {
+                means.inbox.accept(told).await?;
+            }
         }
         Ok(Arc::new(Self { means, book, observer, blocked: Blocked::default() }))
     }
@@ -265,6 +269,10 @@ impl Dispatcher {
         loop {
             match write().await {
                 Ok(taken) => return Some(taken),
+                Err(error @ InboxError::NotHeld(_)) => {
+                    tracing::error!(%error, "what an attempt came to is not recorded");
+                    return None;
+                }
                 Err(error) if !told => {
                     tracing::error!(%delivery, %error, "what an attempt came to cannot be recorded; trying until it is");
                     told = true;

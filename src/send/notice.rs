@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::config::Workspace;
 use crate::inbox::book::{Book, QueueKey};
 use crate::inbox::delivery::{Cause, State};
-use crate::inbox::{Claim, Entry, Owed};
+use crate::inbox::{Claim, Ended, Entry, Intake, Owed};
 use crate::notification::{Event, HOST_SOURCE, Level, Name};
 use crate::route::{Decision, entry};
 
@@ -155,6 +155,37 @@ impl<'a> Notice<'a> {
         });
         data.to_string()
     }
+}
+
+/// What there is to tell of deliveries that were cancelled because the configuration does not have their target any more.
+pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64, now: Timestamp) -> Option<Intake> {
+    let source: Name = HOST_SOURCE.parse().ok()?;
+    let QueueKey { route, target, .. } = gone;
+    let event_id = format!("delivery.cancelled:{}:{route}:{target}", now.as_millisecond());
+    let event = Event {
+        event_id: event_id.chars().take(EVENT_ID_CHARS_MAX).collect(),
+        name: "delivery.cancelled".to_owned(),
+        timestamp: now,
+        level: Level::Attention,
+        subject: Some(route.to_string()),
+        title: format!("{route}: {deliveries} waiting deliveries were cancelled"),
+        body: Some(format!(
+            "The configuration does not have their target {target} of route {route} any more. `switchbell deliveries list \
+             --state cancelled` lists them; a target keeps what waits for it when its settings change if it has an `id`."
+        )),
+        link: None,
+        data: json!({ "route": route.as_str(), "target": &**target, "deliveries": deliveries }).to_string(),
+    };
+    let (entry, _) = entry(event, Level::Attention, (workspace, &source));
+    Some(Intake {
+        workspace: workspace.name.clone(),
+        source,
+        received_at: now,
+        entries: vec![entry],
+        notices: Vec::new(),
+        cursor: None,
+        ended: Ended::Answered { revision: None, is_backlog: false },
+    })
 }
 
 /// Whether a delivery would go to the target that a notice is about, or through one of its lanes.

@@ -55,14 +55,14 @@ fn rule(checked: &Checked<'_>, config: &Config, keys: &Keys) -> Rule {
             let first = problems.first().map_or("it does not say why", |problem| problem.message.as_str());
             Rule { blocked: Some(format!("plugin {plugin} refuses its settings: {first}")), ..plain }
         }
-        Said::Takes { destination, manifest } => {
+        Said::Takes { destination, needs_memory, agent } => {
             let lane = |lane: &Lane| lane_rule(lane, &plain.queue.workspace, plugin, &config.secrets, keys);
             let mut lanes: Vec<LaneRule> = destination.lanes.iter().map(lane).collect();
             lanes.sort_by(|one, other| one.lane.cmp(&other.lane));
             // A key that is named twice is one lane; the first says what it allows.
             lanes.dedup_by(|later, first| later.lane == first.lane);
-            let timing = if manifest.agent { for_agents(&plain.timing) } else { plain.timing.clone() };
-            Rule { timing, by_subject: manifest.needs_memory, lanes, ..plain }
+            let timing = if *agent { for_agents(&plain.timing) } else { plain.timing.clone() };
+            Rule { timing, by_subject: *needs_memory, lanes, ..plain }
         }
     }
 }

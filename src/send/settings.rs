@@ -25,7 +25,12 @@ pub(super) struct Checked<'a> {
 pub(super) enum Said {
     NotLoaded,
     Refuses(Vec<Problem>),
-    Takes { destination: Destination, manifest: Manifest },
+    /// With what the manifest says of memory and agents.
+    Takes {
+        destination: Destination,
+        needs_memory: bool,
+        agent: bool,
+    },
 }
 
 /// What the loaded plugins say of the settings of their targets, with the places in the files. A plugin that is not
@@ -105,7 +110,10 @@ fn secrets_in(value: &Value, pointer: String, found: &mut Vec<(String, String)>)
 
 async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
     match plugin.check(stand_in(&placed.target.settings)).await {
-        Ok(destination) => Said::Takes { destination, manifest: plugin.manifest().clone() },
+        Ok(destination) => {
+            let Manifest { needs_memory, agent, .. } = *plugin.manifest();
+            Said::Takes { destination, needs_memory, agent }
+        }
         Err(CheckError::Problems(problems)) => {
             let with_place = |found: wasm::Problem| problem(placed, &found.path, found.message);
             Said::Refuses(problems.into_iter().map(with_place).collect())

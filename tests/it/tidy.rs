@@ -137,6 +137,11 @@ fn long_functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
             line.trim_start_matches("pub ").trim_start_matches("pub(super) ").trim_start_matches("pub(crate) ");
         signature.trim_start_matches("const ").trim_start_matches("async ").starts_with("fn ")
     });
+    // A function that a trait only declares ends with its signature.
+    let starts = starts.filter(|&at| {
+        let end = lines[at..].iter().find(|line| line.ends_with(['{', ';', '}']));
+        end.is_some_and(|line| !line.ends_with(';'))
+    });
     let length = |at: usize| {
         let closing = format!("{}}}", " ".repeat(indentation(lines[at])));
         lines[at..].iter().take_while(|line| **line != closing).count() + 1

@@ -20,7 +20,8 @@ use crate::notification::{HOST_SOURCE, Notification};
 pub(super) fn accept(session: &mut Session, intake: &Intake, is_last: bool) -> Result<Accepted, InboxError> {
     let workspace = session.workspace(&intake.workspace)?;
     let source = source(session, workspace, &intake.source)?;
-    if is_last {
+    // The host's own source is written to and never read.
+    if is_last && intake.source.as_str() != HOST_SOURCE {
         end_read(session, source, intake)?;
     }
     let (name, source_name, received_at) = (&intake.workspace, &intake.source, intake.received_at);

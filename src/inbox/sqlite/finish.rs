@@ -38,7 +38,7 @@ fn held(session: &Session, id: &DeliveryId, fence: Fence) -> Result<InFlight, In
         .query_row(params![id.number, fence.epoch], row)
         .optional()
         .map_err(unavailable)?
-        .ok_or_else(|| InboxError::Unavailable(format!("delivery {id} is not in the hands of this attempt any more")))
+        .ok_or_else(|| InboxError::NotHeld(id.clone()))
 }
 
 fn flags_of(progress: Progress) -> i64 {

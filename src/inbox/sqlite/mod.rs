@@ -33,8 +33,9 @@ use super::book::{Admission, Book};
 use super::intake::chunks;
 use super::{
     Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Mark, Marked,
-    Marks, Name, News, Notification, Page, Paused, Reading, Want, Which,
+    Marks, Name, News, Page, Paused, Reading, Want, Which,
 };
+use crate::notification::Notification;
 use errors::unavailable;
 use lock::Lock;
 use session::{Desk, Session};

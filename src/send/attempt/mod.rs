@@ -147,7 +147,7 @@ impl Means {
             seals: &sealed.seals,
         };
         let delivery = delivery(claim, id, route, sealed.settings, began, plugin.manifest());
-        Run::new(self, claim, &plugin, delivery, began).to_its_end(&permission, stop).await
+        Run::new(self, claim, &plugin, delivery, began).until_its_end(&permission, stop).await
     }
 
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.

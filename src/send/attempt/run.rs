@@ -74,7 +74,7 @@ impl<'a> Run<'a> {
         Self { means, claim, plugin, attempt, began, progress, past, cut_off, begun: false }
     }
 
-    pub(super) async fn to_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Came {
+    pub(super) async fn until_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Came {
         let halt = loop {
             if let Err(halt) = self.step(permission, stop).await {
                 break halt;

@@ -1,0 +1,100 @@
+//! The contract of a store.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::book::{Admission, Book};
+use super::{
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
+    News, Page, Paused, Reading, Want, Which,
+};
+use crate::notification::{Name, Notification};
+
+/// The contract of a store. Every write is durable when its future is ready, and all or nothing.
+pub trait Inbox: Send + Sync + fmt::Debug {
+    /// Writes notifications, the deliveries that new ones owe, and the new position. An event whose id the source has
+    /// used before changes nothing, whatever else it says. How the read went is kept too. A large intake is written in
+    /// chunks of [`intake::CHUNK_ROWS_MAX`] rows, in order; the notices, the position and how the read went with the
+    /// last. What is due at once and admitted is in flight from this very write on; see [`Inbox::news`].
+    fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>>;
+
+    /// How this connector's outbox has been read so far.
+    fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>>;
+
+    /// How every outbox of a workspace that was ever read has been read so far, by name.
+    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>>;
+
+    /// A key of 32 bytes, drawn when the store was made, that no plugin knows: what must be the same when an attempt goes
+    /// on after a restart is computed from it.
+    fn key(&self) -> [u8; 32];
+
+    /// Takes up what targets there are and who lets deliveries in, at the start and after each reload. Deliveries whose
+    /// target is gone are cancelled; those that waited for their plugin are due again if it is there.
+    fn adopt(
+        &self,
+        book: Arc<Book>,
+        admission: Option<Arc<dyn Admission>>,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Adopted, InboxError>>;
+
+    /// Hands out deliveries that are due, each in flight from now on. What waited for time is moved on as the plan says
+    /// first.
+    fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>>;
+
+    /// Ready once there is news. One task waits.
+    fn news(&self) -> BoxFuture<'_, News>;
+
+    /// Keeps the past of an attempt, before a further effect.
+    fn keep(&self, kept: Kept) -> BoxFuture<'_, Result<(), InboxError>>;
+
+    /// Lets an attempt rest.
+    fn pause(&self, paused: Paused) -> BoxFuture<'_, Result<(), InboxError>>;
+
+    /// Records the end of an attempt. Returns the numbers that the notices got.
+    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>>;
+
+    /// Has deliveries made again, at once: the same one when it is dead, blocked or retrying, a new one that names it when
+    /// it is delivered, unknown, suppressed or cancelled. What blocked a target is taken as mended.
+    fn retry<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>>;
+
+    /// Cancels deliveries that are neither in flight nor over.
+    fn cancel<'a>(
+        &'a self,
+        workspace: &'a Name,
+        which: Which,
+        why: String,
+    ) -> BoxFuture<'a, Result<Handled, InboxError>>;
+
+    /// Marks notifications. Deliveries whose `unless` that meets are suppressed at once.
+    fn mark<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seqs: Vec<u64>,
+        deed: Deed,
+        mark: Mark,
+    ) -> BoxFuture<'a, Result<Marked, InboxError>>;
+
+    /// What was done with these notifications of a workspace, in their order.
+    fn marks<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Vec<Marks>, InboxError>>;
+
+    /// Lists an inbox.
+    fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>>;
+
+    /// One notification.
+    fn notification<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seq: u64,
+    ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
+
+    /// Lists the newest deliveries of a workspace, by their first notification, newest first.
+    fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+}
