@@ -68,7 +68,7 @@ pub async fn run() {
     whole_path(&world, &catalog).await;
 }
 
-fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Means> {
+pub fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Means> {
     let clock = Clock::system();
     Arc::new(Means {
         config: Arc::clone(&world.config),
@@ -146,15 +146,19 @@ impl Observer for Counter {
     }
 }
 
+/// The targets without their lanes: Slack's own pace, a message a second, would be all that is measured.
+pub async fn unpaced(means: &Means, catalog: &Catalog) -> Book {
+    let paced = book(&means.config, catalog, &means.keys).await.0;
+    Book::new(paced.rules().map(|rule| Rule { lanes: Vec::new(), ..Rule::clone(rule) }))
+}
+
 /// From the committed event through claim, plugin and sink to the recorded outcome.
 async fn whole_path(world: &World, catalog: &Catalog) {
     let mut rates = Vec::new();
     for round in 0..ROUNDS {
         let inbox: Arc<dyn Inbox> = Arc::new(world.inbox(&format!("whole-{round}.db")));
         let means = means(world, catalog, Arc::clone(&inbox));
-        // Slack's own pace, a message a second, would be all that is measured.
-        let paced = book(&means.config, catalog, &means.keys).await.0;
-        let book = Book::new(paced.rules().map(|rule| Rule { lanes: Vec::new(), ..Rule::clone(rule) }));
+        let book = unpaced(&means, catalog).await;
         let counter = Arc::new(Counter::default());
         let stop = Stop::default();
         let dispatcher = Dispatcher::start(means, Arc::new(book), counter.clone()).await.expect("a dispatcher");

@@ -7,6 +7,7 @@
 
 mod deliver;
 mod ingest;
+mod latency;
 mod lifecycle;
 mod poll;
 mod sandbox;
@@ -49,6 +50,9 @@ fn main() {
         }
         if wanted("deliver") {
             deliver::run().await;
+        }
+        if wanted("latency") {
+            latency::run().await;
         }
         if wanted("poll") {
             poll::run().await;

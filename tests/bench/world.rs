@@ -22,7 +22,11 @@ pub struct World {
 impl World {
     /// A workspace `acme` with `routes` routes, of which only the first, `news`, matches `domain.active`.
     pub async fn new(routes: usize) -> Self {
-        let sink = sink().await;
+        Self::with_sink(routes, sink().await)
+    }
+
+    /// The same, with a sink of one's own.
+    pub fn with_sink(routes: usize, sink: SocketAddr) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let plugins = plugin_path().parent().expect("a folder").to_owned();
         let operator = format!(

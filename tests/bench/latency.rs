@@ -1,0 +1,159 @@
+//! How long an event takes from the text of an outbox's answer to a sink on this machine, at a steady 200 a second, next
+//! to the time that this machine needs to make a write durable.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use switchbell::clock::Clock;
+use switchbell::config::Workspace;
+use switchbell::fetch::{answer, event};
+use switchbell::inbox::{Ended, Entry, Inbox, Intake};
+use switchbell::notification::Level;
+use switchbell::route::entry;
+use switchbell::send::{Dispatcher, Stop};
+use switchbell::telemetry::Nobody;
+use tokio::sync::mpsc;
+
+use crate::deliver::{means, unpaced};
+use crate::world::{World, name, slack};
+
+const EVENTS: usize = 2_000;
+const EVERY: Duration = Duration::from_millis(5);
+
+pub async fn run() {
+    println!("\nfrom an outbox's answer to a sink on this machine, {EVENTS} events, one every {EVERY:?}");
+    for (label, compiles) in [("quiet", false), ("while plugins are compiled and the log is checkpointed", true)] {
+        let (arrived, mut arrivals) = mpsc::unbounded_channel();
+        let world = World::with_sink(1, sink(arrived).await);
+        let fsync = fsync_micros(&world);
+        let times = events(&world, &mut arrivals, compiles).await;
+        println!(
+            "  {label}: half within {:.2} ms, 99 of 100 within {:.2} ms; an fsync here: half within {:.2} ms",
+            quantile(&times, 0.5),
+            quantile(&times, 0.99),
+            fsync / 1e3,
+        );
+    }
+}
+
+/// Tells the number in each message as it arrives.
+async fn sink(arrived: mpsc::UnboundedSender<(usize, Instant)>) -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let take = async move |body: Bytes| {
+        let now = Instant::now();
+        let text = String::from_utf8_lossy(&body);
+        let digits = text.split("event-number ").nth(1).unwrap_or_default();
+        let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        let _ = arrived.send((digits.parse().expect("a number"), now));
+        "ok"
+    };
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(take)).await });
+    address
+}
+
+async fn events(world: &World, arrivals: &mut mpsc::UnboundedReceiver<(usize, Instant)>, compiles: bool) -> Vec<f64> {
+    let inbox: Arc<dyn Inbox> = Arc::new(world.inbox("latency.db"));
+    let catalog = world.catalog().await;
+    slack(&catalog).await;
+    let means = means(world, &catalog, Arc::clone(&inbox));
+    let book = Arc::new(unpaced(&means, &catalog).await);
+    let stop = Stop::default();
+    let dispatcher = Dispatcher::start(means, book, Arc::new(Nobody)).await.expect("a dispatcher");
+    let running = tokio::spawn(dispatcher.run(stop.clone()));
+    let busy = Arc::new(AtomicBool::new(compiles));
+    let compiling = compiles.then(|| disturb(world, Arc::clone(&busy)));
+    let sent = send(world, &inbox).await;
+    let mut times = Vec::with_capacity(EVENTS);
+    while times.len() < EVENTS {
+        let (number, at) = arrivals.recv().await.expect("an arrival");
+        let began = sent.lock().unwrap_or_else(PoisonError::into_inner).get(number).copied().expect("a beginning");
+        times.push(at.duration_since(began).as_secs_f64() * 1e3);
+    }
+    busy.store(false, Ordering::Relaxed);
+    if let Some(thread) = compiling {
+        thread.join().expect("the compiler");
+    }
+    stop.soon.cancel();
+    running.await.expect("the dispatcher");
+    times
+}
+
+/// Sends every event at its time; returns when each began.
+async fn send(world: &World, inbox: &Arc<dyn Inbox>) -> Arc<Mutex<Vec<Instant>>> {
+    let workspace = world.config.workspaces.get("acme").expect("a workspace");
+    let began = Arc::new(Mutex::new(Vec::with_capacity(EVENTS)));
+    let mut ticks = tokio::time::interval(EVERY);
+    for number in 0..EVENTS {
+        let text = answer_text(number);
+        ticks.tick().await;
+        began.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+        let intake = intake(workspace, &text);
+        let inbox = Arc::clone(inbox);
+        tokio::spawn(async move { inbox.accept(intake).await.expect("a write") });
+    }
+    began
+}
+
+fn intake(workspace: &Workspace, text: &str) -> Intake {
+    let answer = answer::parse(text).expect("an answer");
+    let source = name("registrar");
+    let one = |raw: &&serde_json::value::RawValue| -> Entry {
+        let event = event::judge(raw).expect("an event").event;
+        let level = event.level.capped(Level::Urgent);
+        entry(event, level, (workspace, &source)).0
+    };
+    Intake {
+        workspace: workspace.name.clone(),
+        source: source.clone(),
+        received_at: Clock::system().now(),
+        entries: answer.events.iter().map(one).collect(),
+        notices: Vec::new(),
+        cursor: Some("c".to_owned()),
+        ended: Ended::Answered { revision: None, is_backlog: false },
+    }
+}
+
+fn answer_text(number: usize) -> String {
+    format!(
+        r#"{{"events":[{{"eventId":"evt_{number}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{"campaign_id":"cmp_8f2a"}},"_meta":{{"ai.nimblebrain/notification":{{"subject":"acme-outreach.test","level":"attention","title":"event-number {number} "}}}}}}],"cursor":"c{number}"}}"#
+    )
+}
+
+/// Compiles the plugin again and again, and checkpoints the log, until told to stop.
+fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
+    let config = Arc::clone(&world.config);
+    let path = world.path("latency.db");
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        while busy.load(Ordering::Relaxed) {
+            let sandbox = switchbell::wasm::Sandbox::new(switchbell::wasm::Settings::new(config.plugins.limits));
+            let sandbox = sandbox.expect("a sandbox");
+            runtime.block_on(switchbell::wasm::Catalog::open(&sandbox, &config.plugins.directory));
+            let connection = rusqlite::Connection::open(&path).expect("a database");
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    })
+}
+
+/// How long half of some small appends take to be on the disk, in microseconds.
+fn fsync_micros(world: &World) -> f64 {
+    let mut file = std::fs::File::create(world.path("fsync")).expect("a file");
+    let one = |_| {
+        let began = Instant::now();
+        file.write_all(&[0; 4_096]).and_then(|()| file.sync_data()).expect("a write");
+        began.elapsed().as_secs_f64() * 1e6
+    };
+    quantile(&(0..200).map(one).collect::<Vec<_>>(), 0.5)
+}
+
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}
