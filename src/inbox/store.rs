@@ -57,7 +57,8 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>>;
 
     /// Has deliveries made again, at once: the same one when it is dead, blocked or retrying, a new one that names it when
-    /// it is delivered, unknown, suppressed or cancelled. What blocked a target is taken as mended.
+    /// it is delivered, unknown, suppressed or cancelled. What blocked a target is taken as mended, and all that is
+    /// blocked of it goes on.
     fn retry<'a>(
         &'a self,
         workspace: &'a Name,

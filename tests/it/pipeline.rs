@@ -168,7 +168,7 @@ async fn a_destination_that_asks_to_wait_is_asked_again_when_it_said() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_gone_waits_for_a_person_with_its_reason() {
+async fn a_webhook_that_is_gone_blocks_the_delivery_with_its_reason_until_a_person_has_it_retried() {
     let (_folder, outbox, mut sink, world) = python_world().await;
     let mut server = Server::start(&world, &sink);
     server.wait_for(BOOTSTRAPPED);
@@ -179,6 +179,10 @@ async fn a_webhook_that_is_gone_waits_for_a_person_with_its_reason() {
     assert!(said.contains("no_service") && !said.contains("secret-part"), "{said}");
     let delivery = &world.json(&sink, &["deliveries", "list"])[0];
     assert_eq!((&delivery["state"], &delivery["attempts"][0]["outcome"]), (&json!("blocked"), &json!("reconnect")));
+    let (code, out, _) = run(&world, &sink, &["deliveries", "retry", "--state", "blocked"]);
+    assert!(code == 0 && out.contains("goes on at once"), "{out}");
+    sink.next().await;
+    server.wait_for("INFO delivered");
 }
 
 #[tokio::test]

@@ -142,8 +142,8 @@ fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(),
     Ok(())
 }
 
-/// What waited for the plugin need not any more.
-fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
+/// What was blocked is due.
+pub(super) fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
     let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, why = NULL WHERE target = ?1 AND state = 'blocked'";
     prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
 }

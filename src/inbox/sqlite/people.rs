@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rusqlite::{Row, params};
 
+use super::adopt::unblock;
 use super::claim::is_needless;
 use super::errors::unavailable;
 use super::finish::surplus_may_go;
@@ -41,7 +42,9 @@ pub(super) fn retry(
             Err(_) => return Ok(None),
         };
         if target.row.blocked.is_some() {
+            // It is mended, so all that waited for that goes on.
             session.set_blocked(&target.queue, None)?;
+            unblock(session, target.row.id, now)?;
         }
         session.now_due(&target.queue, now);
         Ok(Some(again))
