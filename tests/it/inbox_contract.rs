@@ -15,10 +15,12 @@ macro_rules! promises {
     ($store:ident; $($area:ident: $($promise:ident),+;)+) => {
         mod $store {
             $(mod $area {
-                $(#[tokio::test]
-                async fn $promise() {
-                    crate::inbox_contract::$area::$promise(crate::inbox_contract::stores::$store()).await;
-                })+
+                $(
+                    #[tokio::test]
+                    async fn $promise() {
+                        crate::inbox_contract::$area::$promise(crate::inbox_contract::stores::$store()).await;
+                    }
+                )+
             })+
         }
     };
