@@ -15,6 +15,7 @@ mod crash;
 mod deliveries;
 mod docs;
 mod fetch_real;
+mod inbox_contract;
 mod login;
 mod misbehaving;
 mod oauth;

@@ -98,8 +98,8 @@ pub(super) fn advance(
     let subject =
         Subject { received_at, level: row.level, source: &source, name: &name, subject: text.as_deref(), acknowledged };
     match ask(session, target, (stage, row.id), &subject, now)? {
-        // Only what matched just now is asked to wait.
-        Step::Go | Step::Wait { .. } => release(session, target, row, now),
+        Step::Go => release(session, target, row, now),
+        Step::Wait { until } => wait(session, target, row, until),
         Step::Suppress => suppress(session, row),
         Step::Gather { key, why, until } if row.gather.as_ref() == Some(&key) => {
             stay(session, target, row, &Digest { key: &key, why, until })
@@ -206,6 +206,16 @@ fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp
     let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
     prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, now);
+    Ok(())
+}
+
+/// Has it wait on, since a reload made its `after` longer.
+fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp) -> Result<(), InboxError> {
+    let next = moved(row.state, Input::Gathered { state: State::Scheduled, until }, until)?;
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
+    let values = params![row.id, next.state.as_str(), until.as_millisecond()];
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.now_due(&target.queue, until);
     Ok(())
 }
 

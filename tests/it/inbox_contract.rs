@@ -1,0 +1,127 @@
+//! What every store promises (`src/inbox/mod.rs`), each promise as one test. A store keeps the contract once it has its line
+//! at the end of this file.
+
+mod attempts;
+mod book;
+mod claims;
+mod intake;
+mod memory;
+mod people;
+mod stage;
+mod timing;
+
+/// Each promise as a test of the store that `$store` opens.
+macro_rules! promises {
+    ($store:ident; $($area:ident: $($promise:ident),+;)+) => {
+        mod $store {
+            $(mod $area {
+                $(
+                    #[tokio::test]
+                    async fn $promise() {
+                        crate::inbox_contract::$area::$promise(crate::inbox_contract::stores::$store()).await;
+                    }
+                )+
+            })+
+        }
+    };
+}
+
+macro_rules! keeps_the_contract {
+    ($store:ident) => {
+        promises! {
+            $store;
+            intake:
+                an_event_is_accepted_once_and_the_first_write_wins,
+                ids_are_compared_within_their_source,
+                what_is_accepted_is_read_back_as_it_was,
+                a_delivery_is_owed_from_the_same_write_on,
+                what_is_let_in_is_in_flight_and_comes_as_news,
+                what_is_due_comes_as_news_where_nobody_lets_in,
+                nothing_that_was_let_in_survives_a_write_that_fails,
+                a_large_intake_is_written_in_order,
+                the_hosts_notices_are_written_with_the_read_and_owe_like_any_other,
+                two_workspaces_do_not_mix,
+                data_comes_back_byte_for_byte_whatever_its_size;
+            claims:
+                each_delivery_is_handed_out_once,
+                what_is_not_due_is_not_handed_out,
+                what_is_longest_due_comes_first,
+                no_more_is_handed_out_than_asked_for,
+                a_queue_that_keeps_its_order_asks_for_one_delivery,
+                two_attempts_of_one_subject_never_run_at_once_where_it_is_remembered,
+                subjects_do_not_matter_where_nothing_is_remembered,
+                every_queue_that_was_asked_says_what_is_due_next,
+                queues_are_served_in_the_order_they_are_asked_for,
+                ids_are_stable_and_differ_between_stores;
+            attempts:
+                an_outcome_from_an_older_opening_is_refused,
+                an_outcome_is_recorded_once,
+                an_attempt_in_flight_goes_on_after_a_crash,
+                an_attempt_with_nothing_kept_is_taken_to_have_begun_its_first_effect,
+                what_was_let_in_as_it_was_written_goes_on_after_a_crash_too,
+                an_interrupted_attempt_gets_its_number_back,
+                a_stop_between_two_steps_keeps_the_past,
+                a_wait_forgets_the_past_and_keeps_what_to_carry_on_with,
+                the_next_attempt_begins_anew_but_for_what_it_carries_on_with,
+                attempts_are_listed_as_they_went,
+                a_retry_is_told_of,
+                notices_are_written_with_the_end_that_they_tell_of,
+                what_lanes_have_seen_comes_back;
+            memory:
+                what_is_remembered_of_a_subject_comes_with_its_next_delivery,
+                an_older_attempt_never_overwrites_newer_memory,
+                targets_and_subjects_remember_apart,
+                what_has_no_subject_is_not_remembered;
+            timing:
+                what_escalates_is_scheduled_and_comes_when_nobody_acknowledged_in_time,
+                a_longer_wait_after_a_reload_is_waited_for,
+                what_is_held_comes_as_one_digest_in_the_morning,
+                a_digest_closes_when_its_time_is_over,
+                a_digest_that_is_full_closes_early,
+                what_does_not_fit_into_a_digest_that_cannot_close_early_is_counted,
+                a_digest_is_bounded_in_bytes,
+                what_a_digest_holds_is_fixed_at_its_first_claim,
+                a_digest_that_closes_in_quiet_hours_is_held,
+                a_surplus_is_collected_and_comes_when_there_is_room,
+                only_what_reached_the_destination_counts,
+                what_is_urgent_passes_a_surplus,
+                nothing_overtakes_a_surplus_that_is_due,
+                everything_that_waits_survives_a_restart;
+            people:
+                an_acknowledgement_suppresses_what_waits_at_once,
+                an_agents_acknowledgement_counts_where_the_target_says_so,
+                an_acknowledgement_is_looked_at_again_at_the_claim,
+                a_digest_is_needless_once_all_of_it_is_acknowledged,
+                a_persons_mark_takes_the_place_of_an_agents,
+                marks_come_in_the_order_asked_for,
+                what_is_dead_blocked_or_retrying_is_made_again_as_the_same_delivery,
+                what_is_over_is_made_again_as_a_new_delivery_that_names_the_old,
+                what_is_in_flight_is_neither_retried_nor_cancelled,
+                what_waits_is_cancelled,
+                filters_narrow_what_is_meant,
+                one_request_handles_so_many_at_most;
+            book:
+                what_lost_its_target_is_cancelled,
+                a_target_under_another_route_keeps_its_deliveries,
+                what_waited_for_its_plugin_is_due_again_when_it_is_there,
+                what_needs_a_person_waits_for_one,
+                a_book_says_what_is_due_and_what_others_wait_for;
+        }
+    };
+}
+
+/// How each store is opened.
+mod stores {
+    use std::sync::Arc;
+
+    use switchbell::inbox::sqlite::SqliteInbox;
+
+    use super::stage::Place;
+
+    pub fn sqlite() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        Place::new(move |now| Arc::new(SqliteInbox::open(&folder.path().join("contract.db"), now).unwrap()))
+    }
+}
+
+keeps_the_contract!(sqlite);

@@ -1,0 +1,112 @@
+//! What a new book of targets changes.
+
+use switchbell::inbox::Which;
+use switchbell::inbox::book::{QueueKey, Rule};
+use switchbell::inbox::delivery::{Next, Outcome, State};
+
+use super::stage::{
+    Place, Stage, at, dead, delivered, entries, entry, name, owing, queue, retrying, rule, seqs, timed,
+};
+use super::timing::{after, collect, hold};
+
+fn blocked(target: &str) -> Rule {
+    Rule { blocked: Some("its plugin is not loaded".to_owned()), ..rule(target) }
+}
+
+pub async fn what_lost_its_target_is_cancelled(place: Place) {
+    let rules = vec![timed("s", after(15)), timed("c", collect(90, 50)), rule("p"), rule("d"), rule("f")];
+    let mut stage = Stage::new(place, rules).await;
+    stage.accept(at(0), vec![owing(entry("e1"), &["s", "c", "p", "d"])]).await;
+    let claims = stage.claims(at(0)).await;
+    stage.finish(&claims[0], at(1), retrying(at(60))).await;
+    stage.finish(&claims[1], at(1), delivered()).await;
+    stage.accept(at(2), vec![owing(entry("e2"), &["f"])]).await;
+    let flying = stage.claim_one(at(2)).await;
+    let adopted = stage.adopt(vec![rule("other")], at(3)).await;
+    let mut cancelled = adopted.cancelled;
+    cancelled.sort();
+    assert_eq!(cancelled, [(queue("c"), 1), (queue("p"), 1), (queue("s"), 1)]);
+    let states = [State::Cancelled, State::Cancelled, State::Cancelled, State::Delivered, State::InFlight];
+    assert_eq!(stage.states().await, states);
+    assert!(stage.views().await[0].why.is_some());
+    // An attempt that is under way ends as it ends.
+    stage.finish(&flying, at(4), delivered()).await;
+    assert_eq!(stage.states().await[4], State::Delivered);
+    stage.adopt(vec![rule("s")], at(5)).await;
+    assert!(stage.claims(at(100_000)).await.is_empty(), "what was cancelled does not come back");
+}
+
+pub async fn a_target_under_another_route_keeps_its_deliveries(place: Place) {
+    let mut stage = Stage::new(place, vec![timed("t", collect(5, 50)), timed("u", hold())]).await;
+    stage.accept(at(0), entries(1, 2)).await;
+    let there = QueueKey { route: name("renamed"), ..queue("t") };
+    let moved = Rule { queue: there.clone(), ..timed("t", collect(5, 50)) };
+    let adopted = stage.adopt(vec![moved.clone()], at(10)).await;
+    assert!(adopted.cancelled.is_empty(), "{:?}", adopted.cancelled);
+    assert_eq!(adopted.due, [(there.clone(), at(300))]);
+    let mut later = entry("e3");
+    later.owed[0].route = name("renamed");
+    stage.accept(at(20), vec![later]).await;
+    let claim = stage.claim_one(at(300)).await;
+    assert_eq!((seqs(&claim), &claim.queue), (vec![1, 2, 3], &there), "the digest is still open");
+    assert_eq!(stage.views().await[0].route, name("renamed"));
+    stage.adopt(vec![Rule { queue: queue("t"), ..moved }], at(310)).await;
+    stage.finish(&claim, at(311), delivered()).await;
+    assert_eq!(stage.states().await, [State::Delivered], "what was in flight meanwhile ends all the same");
+}
+
+pub async fn what_waited_for_its_plugin_is_due_again_when_it_is_there(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t")]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    stage.adopt(vec![blocked("t")], at(1)).await;
+    let claimed = stage.claim(at(1)).await;
+    assert!(claimed.claims.is_empty());
+    assert_eq!(claimed.moved.iter().map(|moved| moved.state).collect::<Vec<_>>(), [State::Blocked]);
+    stage.accept(at(2), entries(2, 2)).await;
+    assert!(stage.claims(at(3)).await.is_empty());
+    assert_eq!(stage.states().await, [State::Blocked, State::Blocked]);
+    assert_eq!(stage.views().await[0].why.as_deref(), Some("its plugin is not loaded"));
+    stage.reopen(at(4)).await;
+    assert_eq!(stage.states().await, [State::Blocked, State::Blocked]);
+    let adopted = stage.adopt(vec![rule("t")], at(5)).await;
+    assert_eq!(adopted.due, [(queue("t"), at(5))]);
+    let claims = stage.claims(at(5)).await;
+    assert_eq!(claims.iter().map(seqs).collect::<Vec<_>>(), [[1], [2]]);
+    assert!(claims.iter().all(|claim| claim.attempt.get() == 1));
+}
+
+pub async fn what_needs_a_person_waits_for_one(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t")]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    let claim = stage.claim_one(at(0)).await;
+    let reconnect = (Outcome::Reconnect, Next { state: State::Blocked, next_at: None });
+    stage.finish(&claim, at(1), reconnect).await;
+    stage.accept(at(2), entries(2, 2)).await;
+    stage.reopen(at(3)).await;
+    assert!(stage.claims(at(4)).await.is_empty(), "a reload mends no credential, and the next one would fail, too");
+    assert_eq!(stage.states().await, [State::Blocked, State::Blocked]);
+    let handled = stage.inbox().retry(&name("acme"), Which::default(), at(5)).await.unwrap();
+    assert_eq!(handled.done.len(), 2);
+    stage.accept(at(6), entries(3, 3)).await;
+    assert_eq!(stage.claims(at(6)).await.len(), 3, "what blocked the target is taken as mended");
+}
+
+pub async fn a_book_says_what_is_due_and_what_others_wait_for(place: Place) {
+    let strict = |target| Rule { is_strict: true, ..rule(target) };
+    let mut stage = Stage::new(place, vec![strict("t"), rule("u"), strict("v")]).await;
+    stage.accept(at(0), vec![owing(entry("e1"), &["t", "u", "v"]), owing(entry("e2"), &["t", "u"])]).await;
+    let all: Vec<_> = stage.views().await;
+    for claim in stage.claims(at(0)).await {
+        match claim.notifications[0].seq {
+            1 if claim.queue == queue("v") => stage.finish(&claim, at(1), dead()).await,
+            1 => stage.finish(&claim, at(1), retrying(at(60))).await,
+            _ => stage.finish(&claim, at(1), retrying(at(30))).await,
+        }
+    }
+    let adopted = stage.reopen(at(10)).await;
+    let mut due = adopted.due;
+    due.sort();
+    assert_eq!(due, [(queue("t"), at(30)), (queue("u"), at(30))]);
+    let first = all.iter().find(|view| view.target == "t").unwrap();
+    assert_eq!(adopted.heads, [(queue("t"), first.id.number, at(60))], "its oldest that was begun, and until when");
+}
