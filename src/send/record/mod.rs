@@ -65,7 +65,7 @@ pub fn action_to_json(action: &Action) -> String {
 
 /// The SHA-256 of an action's JSON, 64 hexadecimal digits in lower case.
 pub fn digest(action: &Action) -> String {
-    Sha256::digest(action_to_json(action)).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(action_to_json(action)))
 }
 
 /// Members are written in the order of their declaration, which makes the text the same for the same value. Only maps with
