@@ -4,6 +4,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::state::QueueId;
 
+/// Attempts of one queue at once, whatever else is free: each may hold a connection to one destination, which gains
+/// nothing from more.
+pub(super) const QUEUE_MOST: u32 = 256;
+
+/// A queue that had its share waits until so many of [`QUEUE_MOST`] are free again: claims are made in batches, since each
+/// is a write of its own.
+const QUEUE_RELIEF: u32 = 64;
+
 /// Everything that is held now, seen by one queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
@@ -26,10 +34,17 @@ impl Share {
     /// what it may still have is the room of its queues. A queue has at most the square of that room over the whole: a
     /// quarter of the process when it is alone, and ever less as others hang. After `n` dead destinations of a workspace
     /// about one part in `2n` of the process is still open to it, where shares in proportion would be used up after ten.
-    /// The first attempt of a queue needs only room for one.
+    /// It never has more than [`QUEUE_MOST`]. The first attempt of a queue needs only room for one.
     pub(super) fn queue_may(self) -> bool {
         let room = u64::from(self.free().saturating_sub(self.workspace));
-        room > 0 && (self.queue == 0 || u64::from(self.queue) * u64::from(self.most) < room * room)
+        room > 0
+            && self.queue < QUEUE_MOST
+            && (self.queue == 0 || u64::from(self.queue) * u64::from(self.most) < room * room)
+    }
+
+    /// Whether a queue that had its share may go on.
+    pub(super) fn is_relieved(self) -> bool {
+        self.queue_may() && self.queue <= QUEUE_MOST - QUEUE_RELIEF
     }
 
     /// How many more the queue may have, `most` at most.
