@@ -184,7 +184,7 @@ impl State {
                 self.ring.push_back(name.clone());
             }
             let first = workspace.sharing.first().map(|(_, id)| *id);
-            let relieved = first.filter(|id| self.queues.get(id).is_some_and(|queue| self.share(queue).queue_may()));
+            let relieved = first.filter(|id| self.queues.get(id).is_some_and(|queue| self.share(queue).is_relieved()));
             if let Some(id) = relieved {
                 self.unplace(id);
                 if let Some(queue) = self.queues.get_mut(&id) {

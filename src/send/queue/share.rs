@@ -8,6 +8,10 @@ use super::state::QueueId;
 /// nothing from more.
 pub(super) const QUEUE_MOST: u32 = 256;
 
+/// A queue that had its share waits until so many of [`QUEUE_MOST`] are free again: claims are made in batches, since each
+/// is a write of its own.
+const QUEUE_RELIEF: u32 = 64;
+
 /// Everything that is held now, seen by one queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
@@ -36,6 +40,11 @@ impl Share {
         room > 0
             && self.queue < QUEUE_MOST
             && (self.queue == 0 || u64::from(self.queue) * u64::from(self.most) < room * room)
+    }
+
+    /// Whether a queue that had its share may go on.
+    pub(super) fn is_relieved(self) -> bool {
+        self.queue_may() && self.queue <= QUEUE_MOST - QUEUE_RELIEF
     }
 
     /// How many more the queue may have, `most` at most.

@@ -147,7 +147,7 @@ impl State {
         let is_eligible = at.is_some_and(|at| at <= now);
         match queue.stand {
             Stand::Ready | Stand::Asked => return,
-            Stand::Share(_) if is_eligible && !self.share(queue).queue_may() => return,
+            Stand::Share(_) if is_eligible && !self.share(queue).is_relieved() => return,
             Stand::Lane(lane, since) if is_eligible && (since == self.place_in(lane, queue)) => return,
             Stand::Lane(lane, _) if is_eligible => {
                 self.unplace(id);

@@ -65,7 +65,8 @@ pub fn action_to_json(action: &Action) -> String {
 
 /// The SHA-256 of an action's JSON, 64 hexadecimal digits in lower case.
 pub fn digest(action: &Action) -> String {
-    format!("{:x}", Sha256::digest(action_to_json(action)))
+    let halves = |byte: u8| [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or_default());
+    Sha256::digest(action_to_json(action)).iter().flat_map(|byte| halves(*byte)).collect()
 }
 
 /// Members are written in the order of their declaration, which makes the text the same for the same value. Only maps with

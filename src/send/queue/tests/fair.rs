@@ -1,7 +1,7 @@
 //! Shares, rounds, and what a pick costs.
 
 use super::*;
-use crate::send::queue::share::Share;
+use crate::send::queue::share::{QUEUE_MOST, Share};
 use crate::send::queue::{PICK_MOST, PICK_QUEUE_MOST};
 
 #[test]
@@ -37,7 +37,9 @@ fn claims_go_round_the_workspaces() {
 #[test]
 fn shares_shrink_as_others_hang_and_never_reach_everything() {
     let alone = Share { most: 16_384, held: 0, workspace: 0, queue: 0 };
-    assert_eq!(alone.room(u32::MAX), 16_384 / 4);
+    assert_eq!(alone.room(u32::MAX), QUEUE_MOST);
+    let small = Share { most: 400, held: 0, workspace: 0, queue: 0 };
+    assert_eq!(small.room(u32::MAX), 400 / 4);
     // Destinations of one workspace that hang one after the other, each with all it may have.
     let (mut held, mut free) = (0, Vec::new());
     for _ in 0..100 {
