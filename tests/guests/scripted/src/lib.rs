@@ -3,13 +3,14 @@
 //!
 //! Parts between ` ; ` are for deliveries with something to carry on with: `resume` is a number, which says how many parts
 //! to leave out. A script may begin with the keys of its lanes: `@bot,#ops post …`; each lets out one effect a second. One
-//! that begins with `refuse` is refused, and one that is a secret alone has a lane of that name.
+//! that begins with `refuse` is refused, and one that is a secret alone has a lane of that name. Where settings are a
+//! mapping, as a configuration file has them, the script is the value of `script`, which stands alone.
 
 mod bindings;
 
 use bindings::exports::switchbell::delivery::plugin::{Action, Delivery, Destination, Effect, Guest, Problem};
 use bindings::switchbell::delivery::types::{
-    Answer, Extension, Failure, FailureKind, Lane, Message, Pause, Receipt, Request, ToolCall,
+    Answer, Extension, Failure, FailureKind, Lane, Level, Message, Pause, Reach, Receipt, Request, ToolCall,
 };
 
 struct Scripted;
@@ -21,7 +22,7 @@ impl Guest for Scripted {
     }
 
     fn check(settings: String) -> Result<Destination, Vec<Problem>> {
-        let (lanes, script) = parted(settings.trim_matches('"'));
+        let (lanes, script) = parted(&settings);
         if script.starts_with("refuse") {
             return Err(vec![Problem { path: String::new(), message: "it is refused".into() }]);
         }
@@ -32,7 +33,7 @@ impl Guest for Scripted {
     }
 
     fn step(delivery: Delivery, past: Vec<Effect>) -> Action {
-        let (_, script) = parted(delivery.settings.trim_matches('"'));
+        let (_, script) = parted(&delivery.settings);
         let part = delivery.resume.as_deref().and_then(|resume| resume.parse().ok()).unwrap_or(0);
         let words: Vec<&str> = script.split(" ; ").nth(part).unwrap_or("nothing is left").split('|').collect();
         let asked = past.iter().filter(|effect| !matches!(effect.answer, Answer::Resumed(_))).count();
@@ -43,7 +44,9 @@ impl Guest for Scripted {
 
 /// The keys of the lanes, and the script.
 fn parted(settings: &str) -> (&str, &str) {
-    settings.strip_prefix('@').and_then(|rest| rest.split_once(' ')).unwrap_or(("", settings))
+    let of_mapping = settings.strip_prefix(r#"{"script":""#).and_then(|rest| rest.strip_suffix(r#""}"#));
+    let script = of_mapping.unwrap_or(settings.trim_matches('"'));
+    script.strip_prefix('@').and_then(|rest| rest.split_once(' ')).unwrap_or(("", script))
 }
 
 fn lane(key: &str) -> Lane {
@@ -53,6 +56,8 @@ fn lane(key: &str) -> Lane {
 fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
     match word.split_once(' ').unwrap_or((word, "")) {
         ("post", url) => Action::Http(request(url)),
+        ("send", url) => Action::Http(Request { body: told_of(delivery).into_bytes(), ..request(url) }),
+        ("judge", _) => judge(past.last()),
         ("mail", _) => Action::Mail(Message {
             to: vec!["ops@example.com".into()],
             subject: "s".into(),
@@ -102,6 +107,34 @@ fn request(url: &str) -> Request {
         response_max: None,
         extras: "{}".into(),
     }
+}
+
+/// JSON for a destination that keeps account of what it is sent.
+fn told_of(delivery: &Delivery) -> String {
+    let seqs: Vec<String> = delivery.notifications.iter().map(|one| one.seq.to_string()).collect();
+    let urgent = delivery.notifications.iter().any(|one| one.level == Level::Urgent);
+    let (id, attempt, omitted, seqs) = (&delivery.id, delivery.attempt, delivery.omitted, seqs.join(","));
+    format!(r#"{{"id":"{id}","attempt":{attempt},"seqs":[{seqs}],"omitted":{omitted},"urgent":{urgent}}}"#)
+}
+
+/// What the answer to the last request means, as for a common webhook.
+fn judge(last: Option<&Effect>) -> Action {
+    let response = match last.map(|effect| &effect.answer) {
+        Some(Answer::Http(Ok(response))) => response,
+        Some(Answer::Http(Err(fault))) if fault.reach == Reach::Unanswered => {
+            return failed(FailureKind::Unknown, &fault.code);
+        }
+        _ => return failed(FailureKind::Retry, "nothing was sent"),
+    };
+    let asked = response.headers.iter().find(|(name, _)| name == "retry-after");
+    let after_seconds = asked.and_then(|(_, value)| value.parse().ok());
+    let kind = match response.status {
+        200..=299 => return done("accepted"),
+        401 => FailureKind::Reconnect,
+        410 => FailureKind::Reject,
+        _ => FailureKind::Retry,
+    };
+    Action::Failed(Failure { after_seconds, ..failure(kind, &response.status.to_string()) })
 }
 
 fn done(note: &str) -> Action {
