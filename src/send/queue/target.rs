@@ -12,7 +12,7 @@ use crate::inbox::Want;
 use crate::inbox::book::{QueueKey, Rule};
 
 /// Subjects under way at once in a queue whose target remembers by subject: the store is told all of them with each claim.
-pub const SUBJECTS_MAX: usize = 256;
+pub const SUBJECTS_MAX: usize = 96;
 
 /// Claims in a row that bring nothing though something is said to be due, after which a queue rests.
 pub(super) const EMPTY_MAX: u32 = 3;
