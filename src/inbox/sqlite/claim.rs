@@ -7,17 +7,16 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 
 use super::adopt::GONE;
+use super::content::{contents, is_needless, leave_out_acknowledged, memory, subject};
 use super::errors::unavailable;
 use super::finish::surplus_may_go;
 use super::gather::{self, Waiting, moved};
-use super::rows::{self, NOTIFICATION, moment, prepare};
+use super::rows::{self, moment, prepare};
 use super::session::{Session, Target};
 use super::{Claimed, InboxError, Name};
 use crate::inbox::delivery::{Cause, Input, Outcome, State};
-use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Memory, Moved, Progress, Want};
-use crate::notification::Notification;
-use crate::route::timing::Unless;
-use crate::route::{Acknowledged, Stage};
+use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Moved, Progress, Want};
+use crate::route::Stage;
 
 /// An effect of the attempt was accepted, or may have been.
 pub(super) const TOUCHED: i64 = 1;
@@ -270,27 +269,6 @@ fn id_of(session: &Session, number: i64) -> DeliveryId {
     DeliveryId { store: Arc::clone(&session.store.tag), number }
 }
 
-/// Whether its `unless` is met.
-pub(super) fn is_needless(session: &Session, target: &Target, row: &Waiting) -> Result<bool, InboxError> {
-    let Some(unless) = target.timing().and_then(|timing| timing.unless) else { return Ok(false) };
-    let acknowledged = gather::acknowledged(session, row)?;
-    Ok(match unless {
-        Unless::AcknowledgedByPerson => acknowledged == Acknowledged::ByPerson,
-        Unless::AcknowledgedByAnyone => acknowledged != Acknowledged::No,
-    })
-}
-
-/// The subject that all it stands for share.
-pub(super) fn subject(session: &Session, row: &Waiting) -> Result<Option<String>, InboxError> {
-    let select =
-        "SELECT CASE WHEN count(DISTINCT n.subject) = 1 AND count(n.subject) = count(*) THEN min(n.subject) END
-                  FROM notification n
-                  WHERE n.id = ?2 OR n.id IN (SELECT i.notification FROM item i WHERE i.delivery = ?1)";
-    prepare(&session.connection, select)?
-        .query_row(params![row.id, row.notification], |row| row.get(0))
-        .map_err(unavailable)
-}
-
 fn hand_out(
     session: &Session,
     target: &Target,
@@ -336,49 +314,6 @@ fn cause(due: &Due) -> Cause {
         (None, Some(Outcome::Unknown)) => Cause::Repeat,
         (None, Some(_)) => Cause::Retry,
     }
-}
-
-/// What somebody acknowledged meanwhile is left out of a digest that its `unless` concerns; from now on it is fixed.
-fn leave_out_acknowledged(session: &Session, target: &Target, row: &Waiting) -> Result<(), InboxError> {
-    let Some(unless) = target.timing().and_then(|timing| timing.unless) else { return Ok(()) };
-    let sql = "UPDATE item SET omitted = 2
-               WHERE delivery = ?1 AND omitted = 0 AND EXISTS (
-                   SELECT 1 FROM notification n WHERE n.id = item.notification AND n.acknowledged_at IS NOT NULL
-                          AND (?2 OR n.acknowledged_agent = 0))";
-    let anyone = unless == Unless::AcknowledgedByAnyone;
-    prepare(&session.connection, sql)?.execute(params![row.id, anyone]).map(drop).map_err(unavailable)
-}
-
-/// What is owed, oldest first, and how many more.
-fn contents(session: &Session, row: &Waiting) -> Result<(Vec<Notification>, u32), InboxError> {
-    let from = format!(
-        "SELECT {NOTIFICATION} FROM notification n JOIN source s ON s.id = n.source
-                JOIN workspace w ON w.id = s.workspace"
-    );
-    let listed =
-        format!("{from} JOIN item i ON i.notification = n.id WHERE i.delivery = ?1 AND i.omitted = 0 ORDER BY n.id");
-    // What never waited for others has no size.
-    let found = if row.bytes == 0 { Vec::new() } else { select(session, &listed, row.id)? };
-    if !found.is_empty() {
-        return Ok((found, row.omitted));
-    }
-    let found = select(session, &format!("{from} WHERE n.id = ?1"), row.notification)?;
-    if found.is_empty() { Err(rows::unreadable("delivery")) } else { Ok((found, row.omitted)) }
-}
-
-fn select(session: &Session, sql: &str, id: i64) -> Result<Vec<Notification>, InboxError> {
-    let mut statement = prepare(&session.connection, sql)?;
-    let found = statement.query_map([id], rows::notification).map_err(unavailable)?;
-    found.collect::<Result<_, _>>().map_err(unavailable)
-}
-
-fn memory(session: &Session, target: &Target, subject: Option<&str>) -> Result<Option<Memory>, InboxError> {
-    let Some(subject) = subject else { return Ok(None) };
-    let select = "SELECT value, version FROM memory WHERE target = ?1 AND subject = ?2";
-    let mut statement = prepare(&session.connection, select)?;
-    let row = |row: &Row<'_>| Ok(Memory { value: row.get(0)?, version: row.get(1)? });
-    let mut found = statement.query_map(params![target.row.id, subject], row).map_err(unavailable)?;
-    found.next().transpose().map_err(unavailable)
 }
 
 /// What there is of an attempt that goes on.

@@ -7,7 +7,8 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::InboxError;
 use super::accept::insert_notices;
-use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED, subject};
+use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED};
+use super::content::subject;
 use super::errors::unavailable;
 use super::gather::{self, moved};
 use super::people::target_of;

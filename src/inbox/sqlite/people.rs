@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 
 use super::adopt::unblock;
-use super::claim::is_needless;
+use super::content::is_needless;
 use super::errors::unavailable;
 use super::finish::{forget_effects, surplus_may_go};
 use super::gather;
