@@ -22,5 +22,7 @@ mod oauth;
 mod outbox_check;
 mod peers;
 mod pipeline;
+mod resume;
+mod simulation;
 mod support;
 mod tidy;
