@@ -113,6 +113,7 @@ macro_rules! keeps_the_contract {
                 a_target_under_another_route_keeps_its_deliveries,
                 what_waited_for_its_plugin_is_due_again_when_it_is_there,
                 what_was_blocked_for_long_is_not_given_up_at_its_first_failure,
+                a_clock_that_was_ahead_delays_nothing_after_a_restart,
                 what_needs_a_person_waits_for_one,
                 a_book_says_what_is_due_and_what_others_wait_for;
         }

@@ -1,6 +1,7 @@
 //! The start of a store, and what a new book of targets changes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -12,12 +13,16 @@ use super::finish;
 use super::rows::{self, moment, prepare};
 use super::session::Session;
 use super::{InboxError, Store};
+use crate::clock::later;
 use crate::inbox::Adopted;
 use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::delivery::State;
 
 /// Why deliveries of a target that is gone are cancelled.
 pub(super) const GONE: &str = "its target is not in the configuration any more";
+
+/// No retry waits longer: the longest `retry.most`, which is a day, and its jitter, generously.
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(2 * 86_400);
 
 /// What is not over, as the indexes have it.
 const WAITS: [&str; 2] = ["next_at IS NOT NULL", "state = 'blocked'"];
@@ -83,6 +88,7 @@ pub(super) fn adopt(
         if rule.blocked.is_none() && !known.is_blocked {
             unblock(session, known.id, now)?;
         }
+        bring_back(session, known.id, now)?;
         if let Some(at) = first_due(session, known.id)? {
             adopted.due.push((known.queue.clone(), at));
         }
@@ -153,6 +159,15 @@ pub(super) fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<
     let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, since = ?2, why = NULL
                WHERE target = ?1 AND state = 'blocked'";
     prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
+}
+
+/// A clock that was ahead and was set back since leaves behind what comes due far too late: what is pending is due now, and
+/// so is a retry that is later than any that there is.
+fn bring_back(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
+    let sql = "UPDATE delivery SET next_at = ?2
+               WHERE target = ?1 AND next_at > ?2 AND (state = 'pending' OR state = 'retrying' AND next_at > ?3)";
+    let values = [target, now.as_millisecond(), later(now, RETRY_WAIT_MAX).as_millisecond()];
+    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
 }
 
 fn first_due(session: &Session, target: i64) -> Result<Option<Timestamp>, InboxError> {

@@ -84,6 +84,23 @@ pub async fn what_was_blocked_for_long_is_not_given_up_at_its_first_failure(plac
     assert_eq!((claim.due_at, claim.since), (at(0), now), "giving up counts from when it could be tried");
 }
 
+pub async fn a_clock_that_was_ahead_delays_nothing_after_a_restart(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t"), rule("u"), rule("v")]).await;
+    let ahead = at(1_000 * 86_400);
+    let all = ["t", "u", "v"];
+    stage.accept(ahead, vec![owing(entry("e1"), &all)]).await;
+    let claims = stage.claims(ahead).await;
+    stage.accept(ahead, vec![owing(entry("e2"), &["t"])]).await;
+    stage.finish(&claims[0], ahead, delivered()).await;
+    stage.finish(&claims[1], ahead, retrying(at(1_000 * 86_400 + 60))).await;
+    stage.finish(&claims[2], ahead, retrying(at(90_000))).await;
+    let adopted = stage.reopen(at(100)).await;
+    let mut due = adopted.due;
+    due.sort();
+    assert_eq!(due, [(queue("t"), at(100)), (queue("u"), at(100)), (queue("v"), at(90_000))]);
+    assert_eq!(stage.claims(at(100)).await.len(), 2);
+}
+
 pub async fn what_needs_a_person_waits_for_one(place: Place) {
     let mut stage = Stage::new(place, vec![rule("t")]).await;
     stage.accept(at(0), entries(1, 1)).await;
