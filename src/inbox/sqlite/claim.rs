@@ -108,11 +108,12 @@ fn one_queue(
             Fate::Elsewhere => {}
         }
     }
-    let next = next_due(session, &target, if passed > 0 { Some(now) } else { None })?;
-    Ok(match (passed, is_whole) {
-        (1.., false) => Some(later(now, BUSY_PAUSE)),
-        _ => next,
-    })
+    match (passed, is_whole) {
+        // Others of other subjects may stand behind them.
+        (1.., false) => Ok(Some(later(now, BUSY_PAUSE))),
+        // What is busy is due all the same: whoever asks knows when to ask again.
+        _ => next_due(session, &target),
+    }
 }
 
 enum Fate {
@@ -193,13 +194,11 @@ fn find_one(session: &Session, id: i64) -> Result<Option<Due>, InboxError> {
     found.next().transpose().map_err(unavailable)
 }
 
-/// When something of a queue is due next; after a moment, where one is given.
-fn next_due(session: &Session, target: &Target, after: Option<Timestamp>) -> Result<Option<Timestamp>, InboxError> {
-    let select = "SELECT min(next_at) FROM delivery WHERE target = ?1 AND next_at > ?2";
-    let after = after.map_or(i64::MIN, Timestamp::as_millisecond);
-    let next: Option<i64> = prepare(&session.connection, select)?
-        .query_row(params![target.row.id, after], |row| row.get(0))
-        .map_err(unavailable)?;
+/// When something of a queue is due next.
+fn next_due(session: &Session, target: &Target) -> Result<Option<Timestamp>, InboxError> {
+    let select = "SELECT min(next_at) FROM delivery WHERE target = ?1 AND next_at IS NOT NULL";
+    let next: Option<i64> =
+        prepare(&session.connection, select)?.query_row([target.row.id], |row| row.get(0)).map_err(unavailable)?;
     Ok(next.map(moment))
 }
 
