@@ -49,6 +49,9 @@ macro_rules! keeps_the_contract {
                 no_more_is_handed_out_than_asked_for,
                 a_queue_that_keeps_its_order_asks_for_one_delivery,
                 two_attempts_of_one_subject_never_run_at_once_where_it_is_remembered,
+                what_waits_for_others_of_its_subject_is_said_to_be_due,
+                a_long_row_of_one_subject_keeps_no_other_back,
+                what_others_waited_for_keeps_them_no_longer_when_it_is_taken_away,
                 subjects_do_not_matter_where_nothing_is_remembered,
                 every_queue_that_was_asked_says_what_is_due_next,
                 queues_are_served_in_the_order_they_are_asked_for,
@@ -60,6 +63,7 @@ macro_rules! keeps_the_contract {
                 an_attempt_with_nothing_kept_is_taken_to_have_begun_its_first_effect,
                 what_was_let_in_as_it_was_written_goes_on_after_a_crash_too,
                 an_interrupted_attempt_gets_its_number_back,
+                what_is_given_back_keeps_its_place,
                 a_stop_between_two_steps_keeps_the_past,
                 a_wait_forgets_the_past_and_keeps_what_to_carry_on_with,
                 the_next_attempt_begins_anew_but_for_what_it_carries_on_with,
@@ -84,6 +88,9 @@ macro_rules! keeps_the_contract {
                 a_digest_that_closes_in_quiet_hours_is_held,
                 a_surplus_is_collected_and_comes_when_there_is_room,
                 only_what_reached_the_destination_counts,
+                what_was_blocked_meets_the_limit_when_it_goes_on,
+                a_place_that_is_given_up_goes_to_the_surplus_at_once,
+                a_digest_of_one_closes_at_once,
                 what_is_urgent_passes_a_surplus,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
@@ -99,11 +106,13 @@ macro_rules! keeps_the_contract {
                 what_is_in_flight_is_neither_retried_nor_cancelled,
                 what_waits_is_cancelled,
                 filters_narrow_what_is_meant,
+                every_state_is_found_by_its_filter,
                 one_request_handles_so_many_at_most;
             book:
                 what_lost_its_target_is_cancelled,
                 a_target_under_another_route_keeps_its_deliveries,
                 what_waited_for_its_plugin_is_due_again_when_it_is_there,
+                what_was_blocked_for_long_is_not_given_up_at_its_first_failure,
                 what_needs_a_person_waits_for_one,
                 a_book_says_what_is_due_and_what_others_wait_for;
         }

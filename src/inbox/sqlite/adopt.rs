@@ -19,6 +19,9 @@ use crate::inbox::delivery::State;
 /// Why deliveries of a target that is gone are cancelled.
 pub(super) const GONE: &str = "its target is not in the configuration any more";
 
+/// What is not over, as the indexes have it.
+const WAITS: [&str; 2] = ["next_at IS NOT NULL", "state = 'blocked'"];
+
 /// Begins a new epoch and takes back what earlier ones left in flight: each attempt goes on, and what it was about to do
 /// may have begun.
 pub(super) fn begin_epoch(connection: &mut Connection, now: Timestamp) -> Result<Store, InboxError> {
@@ -124,15 +127,18 @@ fn move_to(session: &mut Session, known: &Known, there: &QueueKey) -> Result<(),
         return update.execute(params![known.id, there.route.as_str()]).map(drop).map_err(unavailable);
     }
     let to = session.target(there)?.row.id;
-    let sql = "UPDATE delivery SET target = ?2, gather = NULL WHERE target = ?1 AND (next_at IS NOT NULL OR state = 'blocked')";
-    prepare(&session.connection, sql)?.execute([known.id, to]).map(drop).map_err(unavailable)
+    for which in WAITS {
+        let sql = format!("UPDATE delivery SET target = ?2, gather = NULL WHERE target = ?1 AND {which}");
+        prepare(&session.connection, &sql)?.execute([known.id, to]).map_err(unavailable)?;
+    }
+    Ok(())
 }
 
 /// The target is gone, and with it whatever it still was owed.
 fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(), InboxError> {
     let set = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?2";
     let mut rows = 0;
-    for which in ["next_at IS NOT NULL", "state = 'blocked'"] {
+    for which in WAITS {
         let sql = format!("{set} WHERE target = ?1 AND {which}");
         rows += prepare(&session.connection, &sql)?.execute(params![known.id, GONE]).map_err(unavailable)?;
     }
@@ -142,9 +148,10 @@ fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(),
     Ok(())
 }
 
-/// What was blocked is due.
+/// What was blocked is due. Nobody tried it meanwhile, so that giving up counts from now.
 pub(super) fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
-    let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, why = NULL WHERE target = ?1 AND state = 'blocked'";
+    let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, since = ?2, why = NULL
+               WHERE target = ?1 AND state = 'blocked'";
     prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
 }
 

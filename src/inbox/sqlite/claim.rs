@@ -7,17 +7,16 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 
 use super::adopt::GONE;
+use super::content::{contents, is_needless, leave_out_acknowledged, memory, subject};
 use super::errors::unavailable;
+use super::finish::surplus_may_go;
 use super::gather::{self, Waiting, moved};
-use super::rows::{self, NOTIFICATION, moment, prepare};
+use super::rows::{self, moment, prepare};
 use super::session::{Session, Target};
 use super::{Claimed, InboxError, Name};
-use crate::clock::later;
 use crate::inbox::delivery::{Cause, Input, Outcome, State};
-use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Memory, Moved, Progress, Want};
-use crate::notification::Notification;
-use crate::route::timing::Unless;
-use crate::route::{Acknowledged, Stage};
+use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Moved, Progress, Want};
+use crate::route::Stage;
 
 /// An effect of the attempt was accepted, or may have been.
 pub(super) const TOUCHED: i64 = 1;
@@ -30,11 +29,12 @@ pub(super) const CUT_OFF: i64 = 8;
 /// Effects are kept.
 pub(super) const HAS_EFFECTS: i64 = 16;
 
-/// Rows looked at for each delivery that is wanted: those that wait for time, or for another of their subject, are passed.
+/// Rows read at once for each delivery that is wanted: those that wait for time, or for another of their subject, are
+/// passed.
 const LOOKED_AT: u32 = 4;
 
-/// The wait before a queue is looked at again whose due deliveries all wait for others of their subject.
-const BUSY_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+/// Rows of one queue that one claim looks at: a few milliseconds, for which all that is to be written waits.
+const EXAMINED_MAX: u32 = 512;
 
 /// A delivery that time has come for.
 struct Due {
@@ -49,10 +49,12 @@ struct Due {
     resume: Option<String>,
     steps: u32,
     flags: i64,
+    next_at: i64,
+    has_slot: bool,
 }
 
 const DUE: &str = "id, state, notification, gather, level, items, bytes, omitted, plugin, attempts, due_at, started_at,
-                   last_outcome, since, cause, resume, steps, flags";
+                   last_outcome, since, cause, resume, steps, flags, next_at, slot IS NOT NULL";
 
 fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
     let text = |column| row.get::<_, Option<String>>(column);
@@ -68,6 +70,8 @@ fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
         resume: row.get(15)?,
         steps: row.get(16)?,
         flags: row.get(17)?,
+        next_at: row.get::<_, Option<i64>>(18)?.unwrap_or_default(),
+        has_slot: row.get(19)?,
     })
 }
 
@@ -89,31 +93,45 @@ fn one_queue(
     claimed: &mut Claimed,
 ) -> Result<Option<Timestamp>, InboxError> {
     let target = session.target(&want.queue)?;
-    let looked_at = want.most.saturating_mul(LOOKED_AT).max(16);
+    // Where nothing waits for time or for another, every row that is due can be handed out.
+    let is_plain = target.timing().is_none() && !target.by_subject();
+    let looked_at = if is_plain { want.most } else { want.most.saturating_mul(LOOKED_AT).max(16) };
     let mut busy = want.busy.clone();
-    let mut wanted = want.most;
-    let mut passed = 0_usize;
-    let found = find_due(session, &target, now, want.only, looked_at)?;
-    let is_whole = u32::try_from(found.len()).is_ok_and(|found| found < looked_at);
-    for due in found {
-        if wanted == 0 {
-            return Ok(Some(now));
+    let (mut wanted, mut examined, mut passed) = (want.most, 0, 0_usize);
+    let head = match want.only {
+        Some(number) => find_head(session, &target, number)?,
+        None => None,
+    };
+    let keeps_order = head.is_some();
+    let mut page: Vec<Due> = head.into_iter().filter(|head| head.next_at <= now.as_millisecond()).collect();
+    let mut last = (i64::MIN, 0);
+    loop {
+        let mut is_whole = keeps_order;
+        if !keeps_order {
+            page = find_due(session, &target, now, last, looked_at)?;
+            is_whole = u32::try_from(page.len()).is_ok_and(|found| found < looked_at);
         }
-        match fate(session, &target, due, now, &mut busy, claimed)? {
-            Fate::Claimed(claim) => {
-                claimed.claims.push(*claim);
-                wanted -= 1;
+        for due in page.drain(..) {
+            if wanted == 0 {
+                return Ok(Some(now));
             }
-            Fate::Busy => passed += 1,
-            Fate::Elsewhere => {}
+            last = (due.next_at, due.waiting.id);
+            examined += 1;
+            match fate(session, &target, due, now, &mut busy, claimed)? {
+                Fate::Claimed(claim) => {
+                    claimed.claims.push(*claim);
+                    wanted -= 1;
+                }
+                Fate::Busy => passed += 1,
+                Fate::Elsewhere => {}
+            }
+        }
+        if is_whole || wanted == 0 || examined >= EXAMINED_MAX {
+            break;
         }
     }
-    match (passed, is_whole) {
-        // Others of other subjects may stand behind them.
-        (1.., false) => Ok(Some(later(now, BUSY_PAUSE))),
-        // What is busy is due all the same: whoever asks knows when to ask again.
-        _ => next_due(session, &target),
-    }
+    // Whoever asked asks again when one of these subjects is free.
+    if passed > 0 { Ok(Some(now)) } else { next_due(session, &target) }
 }
 
 enum Fate {
@@ -132,7 +150,9 @@ fn fate(
     busy: &mut Vec<String>,
     claimed: &mut Claimed,
 ) -> Result<Fate, InboxError> {
-    if due.waiting.state.is_open() {
+    // What was blocked before it was ever tried gave its place up: whether it may go now is decided anew.
+    let has_no_place = target.has_at_most() && !due.has_slot && is_fresh(&due);
+    if due.waiting.state.is_open() || has_no_place {
         let stage = if due.waiting.state == State::Scheduled { Stage::Waited } else { Stage::Closed };
         gather::advance(session, target, &due.waiting, stage, now)?;
         match find_one(session, due.waiting.id)? {
@@ -145,18 +165,21 @@ fn fate(
         }
     }
     if session.is_gone(target) {
-        put_aside(session, &due, Input::Cancelled, GONE, now)?;
+        put_aside(session, target, &due, (Input::Cancelled, GONE), now)?;
         tell(session, target, &due, State::Cancelled, claimed);
         return Ok(Fate::Elsewhere);
     }
     if let Some(why) = target.blocked().map(str::to_owned) {
-        put_aside(session, &due, Input::Blocked, &why, now)?;
+        put_aside(session, target, &due, (Input::Blocked, &why), now)?;
         tell(session, target, &due, State::Blocked, claimed);
         return Ok(Fate::Elsewhere);
     }
-    let is_fresh = due.attempts == 0 && due.waiting.state == State::Pending && due.cause != Some(Cause::Manual);
+    let is_fresh = is_fresh(&due);
     if is_fresh && is_needless(session, target, &due.waiting)? {
         gather::suppress(session, &due.waiting)?;
+        if due.has_slot {
+            surplus_may_go(session, &target.queue, target.row.id, now)?;
+        }
         tell(session, target, &due, State::Suppressed, claimed);
         return Ok(Fate::Elsewhere);
     }
@@ -170,21 +193,36 @@ fn fate(
     hand_out(session, target, due, subject.as_deref(), is_fresh, now).map(|claim| Fate::Claimed(Box::new(claim)))
 }
 
+/// Whether no attempt of it was made, and no person asked for it.
+fn is_fresh(due: &Due) -> bool {
+    due.attempts == 0 && due.waiting.state == State::Pending && due.cause != Some(Cause::Manual)
+}
+
+/// What is due, longest due first, after the row that was looked at last.
 fn find_due(
     session: &Session,
     target: &Target,
     now: Timestamp,
-    only: Option<i64>,
+    last: (i64, i64),
     most: u32,
 ) -> Result<Vec<Due>, InboxError> {
     let sql = format!(
         "SELECT {DUE} FROM delivery
-         WHERE target = ?1 AND next_at <= ?2 AND (?3 IS NULL OR id = ?3) ORDER BY next_at, id LIMIT ?4"
+         WHERE target = ?1 AND next_at <= ?2 AND (next_at, id) > (?3, ?4) ORDER BY next_at, id LIMIT ?5"
     );
     let mut statement = prepare(&session.connection, &sql)?;
-    let values = params![target.row.id, now.as_millisecond(), only, most];
+    let values = params![target.row.id, now.as_millisecond(), last.0, last.1, most];
     let found = statement.query_map(values, due).map_err(unavailable)?;
     found.collect::<Result<_, _>>().map_err(unavailable)
+}
+
+/// The delivery that all others of a queue wait for, while it waits itself. A person may have taken it away: then nothing
+/// keeps the others back.
+fn find_head(session: &Session, target: &Target, number: i64) -> Result<Option<Due>, InboxError> {
+    let sql = format!("SELECT {DUE} FROM delivery WHERE id = ?1 AND target = ?2 AND next_at IS NOT NULL");
+    let mut statement = prepare(&session.connection, &sql)?;
+    let mut found = statement.query_map([number, target.row.id], due).map_err(unavailable)?;
+    found.next().transpose().map_err(unavailable)
 }
 
 fn find_one(session: &Session, id: i64) -> Result<Option<Due>, InboxError> {
@@ -202,11 +240,19 @@ fn next_due(session: &Session, target: &Target) -> Result<Option<Timestamp>, Inb
     Ok(next.map(moment))
 }
 
-fn put_aside(session: &Session, due: &Due, input: Input, why: &str, now: Timestamp) -> Result<(), InboxError> {
+/// Ends or blocks what was due. What it counted for `at_most` may go to others.
+fn put_aside(
+    session: &mut Session,
+    target: &Target,
+    due: &Due,
+    (input, why): (Input, &str),
+    now: Timestamp,
+) -> Result<(), InboxError> {
     let next = moved(due.waiting.state, input, now)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = ?3 WHERE id = ?1";
     let values = params![due.waiting.id, next.state.as_str(), why];
-    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    if due.has_slot { surplus_may_go(session, &target.queue, target.row.id, now) } else { Ok(()) }
 }
 
 fn tell(session: &Session, target: &Target, due: &Due, state: State, claimed: &mut Claimed) {
@@ -221,27 +267,6 @@ fn tell(session: &Session, target: &Target, due: &Due, state: State, claimed: &m
 
 fn id_of(session: &Session, number: i64) -> DeliveryId {
     DeliveryId { store: Arc::clone(&session.store.tag), number }
-}
-
-/// Whether its `unless` is met.
-pub(super) fn is_needless(session: &Session, target: &Target, row: &Waiting) -> Result<bool, InboxError> {
-    let Some(unless) = target.timing().and_then(|timing| timing.unless) else { return Ok(false) };
-    let acknowledged = gather::acknowledged(session, row)?;
-    Ok(match unless {
-        Unless::AcknowledgedByPerson => acknowledged == Acknowledged::ByPerson,
-        Unless::AcknowledgedByAnyone => acknowledged != Acknowledged::No,
-    })
-}
-
-/// The subject that all it stands for share.
-pub(super) fn subject(session: &Session, row: &Waiting) -> Result<Option<String>, InboxError> {
-    let select =
-        "SELECT CASE WHEN count(DISTINCT n.subject) = 1 AND count(n.subject) = count(*) THEN min(n.subject) END
-                  FROM notification n
-                  WHERE n.id = ?2 OR n.id IN (SELECT i.notification FROM item i WHERE i.delivery = ?1)";
-    prepare(&session.connection, select)?
-        .query_row(params![row.id, row.notification], |row| row.get(0))
-        .map_err(unavailable)
 }
 
 fn hand_out(
@@ -289,49 +314,6 @@ fn cause(due: &Due) -> Cause {
         (None, Some(Outcome::Unknown)) => Cause::Repeat,
         (None, Some(_)) => Cause::Retry,
     }
-}
-
-/// What somebody acknowledged meanwhile is left out of a digest that its `unless` concerns; from now on it is fixed.
-fn leave_out_acknowledged(session: &Session, target: &Target, row: &Waiting) -> Result<(), InboxError> {
-    let Some(unless) = target.timing().and_then(|timing| timing.unless) else { return Ok(()) };
-    let sql = "UPDATE item SET omitted = 2
-               WHERE delivery = ?1 AND omitted = 0 AND EXISTS (
-                   SELECT 1 FROM notification n WHERE n.id = item.notification AND n.acknowledged_at IS NOT NULL
-                          AND (?2 OR n.acknowledged_agent = 0))";
-    let anyone = unless == Unless::AcknowledgedByAnyone;
-    prepare(&session.connection, sql)?.execute(params![row.id, anyone]).map(drop).map_err(unavailable)
-}
-
-/// What is owed, oldest first, and how many more.
-fn contents(session: &Session, row: &Waiting) -> Result<(Vec<Notification>, u32), InboxError> {
-    let from = format!(
-        "SELECT {NOTIFICATION} FROM notification n JOIN source s ON s.id = n.source
-                JOIN workspace w ON w.id = s.workspace"
-    );
-    let listed =
-        format!("{from} JOIN item i ON i.notification = n.id WHERE i.delivery = ?1 AND i.omitted = 0 ORDER BY n.id");
-    // What never waited for others has no size.
-    let found = if row.bytes == 0 { Vec::new() } else { select(session, &listed, row.id)? };
-    if !found.is_empty() {
-        return Ok((found, row.omitted));
-    }
-    let found = select(session, &format!("{from} WHERE n.id = ?1"), row.notification)?;
-    if found.is_empty() { Err(rows::unreadable("delivery")) } else { Ok((found, row.omitted)) }
-}
-
-fn select(session: &Session, sql: &str, id: i64) -> Result<Vec<Notification>, InboxError> {
-    let mut statement = prepare(&session.connection, sql)?;
-    let found = statement.query_map([id], rows::notification).map_err(unavailable)?;
-    found.collect::<Result<_, _>>().map_err(unavailable)
-}
-
-fn memory(session: &Session, target: &Target, subject: Option<&str>) -> Result<Option<Memory>, InboxError> {
-    let Some(subject) = subject else { return Ok(None) };
-    let select = "SELECT value, version FROM memory WHERE target = ?1 AND subject = ?2";
-    let mut statement = prepare(&session.connection, select)?;
-    let row = |row: &Row<'_>| Ok(Memory { value: row.get(0)?, version: row.get(1)? });
-    let mut found = statement.query_map(params![target.row.id, subject], row).map_err(unavailable)?;
-    found.next().transpose().map_err(unavailable)
 }
 
 /// What there is of an attempt that goes on.

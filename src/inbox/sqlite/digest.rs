@@ -112,7 +112,9 @@ fn begin(
                ON CONFLICT DO NOTHING";
     prepare(&session.connection, sql)?.execute([id]).map_err(unavailable)?;
     session.now_due(&target.queue, digest.until);
-    Ok(())
+    // One that may hold no more than this is full already.
+    let is_full = digest.why == Why::Collect && joining.size().0 >= most(target, digest.why);
+    if is_full { close(session, target, id, now) } else { Ok(()) }
 }
 
 /// Has a digest wait under this key.
@@ -190,8 +192,10 @@ fn merge(session: &Session, open: &Waiting, row: &Waiting, most: u32) -> Result<
             prepare(connection, sql)?.execute([row.id, notification]).map_err(unavailable)?;
         }
     }
-    let sql = "UPDATE item SET delivery = ?2 WHERE delivery = ?1";
+    // Deliveries that came together from two routes may stand for the same.
+    let sql = "UPDATE OR IGNORE item SET delivery = ?2 WHERE delivery = ?1";
     prepare(connection, sql)?.execute([row.id, open.id]).map_err(unavailable)?;
+    prepare(connection, "DELETE FROM item WHERE delivery = ?1")?.execute([row.id]).map_err(unavailable)?;
     prepare(connection, "DELETE FROM delivery WHERE id = ?1")?.execute([row.id]).map_err(unavailable)?;
     grow(session, open, row.level, (items, bytes, omitted))
 }

@@ -7,7 +7,8 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::InboxError;
 use super::accept::insert_notices;
-use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED, subject};
+use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED};
+use super::content::subject;
 use super::errors::unavailable;
 use super::gather::{self, moved};
 use super::people::target_of;
@@ -96,7 +97,7 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     Ok(())
 }
 
-fn forget_effects(session: &Session, id: i64) -> Result<(), InboxError> {
+pub(super) fn forget_effects(session: &Session, id: i64) -> Result<(), InboxError> {
     prepare(&session.connection, "DELETE FROM effect WHERE delivery = ?1")?.execute([id]).map(drop).map_err(unavailable)
 }
 
@@ -147,7 +148,9 @@ fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: b
     let next = finished.next;
     // What reached the destination is counted by the time it did; what is over counts no more.
     let keeps_slot = held.slot.is_some() && !finished.reached && !next.state.is_final() && next.state != State::Blocked;
-    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, attempts = attempts - ?4, epoch = NULL, started_at = NULL,
+    // What was given back before it was ever tried keeps its place in the queue.
+    let sql = "UPDATE delivery SET state = ?2, attempts = attempts - ?4, epoch = NULL, started_at = NULL,
+                      next_at = CASE WHEN ?4 = 1 AND ?2 = 'pending' THEN min(?3, due_at) ELSE ?3 END,
                       last_outcome = CASE ?4 WHEN 1 THEN last_outcome ELSE ?5 END,
                       cause = CASE ?4 WHEN 1 THEN cause END, slot = ?6, steps = 0, flags = 0,
                       why = CASE ?2 WHEN 'blocked' THEN ?7 END
@@ -239,8 +242,10 @@ fn count_for_at_most(
         prepare(&session.connection, sql)?.execute([held.target, now.as_millisecond()]).map_err(unavailable)?;
         let per = SignedDuration::try_from(at_most.per).unwrap_or(SignedDuration::MAX);
         let oldest = now.checked_sub(per).unwrap_or(Timestamp::MIN).as_millisecond();
-        let sql = "DELETE FROM reached WHERE target = ?1 AND at < ?2";
-        prepare(&session.connection, sql)?.execute([held.target, oldest]).map_err(unavailable)?;
+        // A clock that was years ahead leaves nothing behind either.
+        let newest = now.checked_add(per).unwrap_or(Timestamp::MAX).as_millisecond();
+        let sql = "DELETE FROM reached WHERE target = ?1 AND (at < ?2 OR at > ?3)";
+        prepare(&session.connection, sql)?.execute([held.target, oldest, newest]).map_err(unavailable)?;
     } else if held.slot.is_some() && (finished.next.state.is_final() || finished.next.state == State::Blocked) {
         surplus_may_go(session, &target.queue, held.target, now)?;
     }

@@ -10,9 +10,10 @@ use super::errors::unavailable;
 use super::rows::{self, moment, prepare};
 use super::session::{Session, Target};
 use super::{InboxError, Name};
+use crate::clock::later;
 use crate::inbox::delivery::{Input, Next, State, transition};
 use crate::notification::{Level, Notification};
-use crate::route::timing::Timing;
+use crate::route::timing::{AtMost, Timing};
 use crate::route::{Acknowledged, Stage, Standing, Step, Subject, plan};
 
 /// A notification that matched just now.
@@ -123,7 +124,7 @@ fn ask(
     let Some(at_most) = &timing.at_most else {
         return Ok(plan(timing, stage, subject, &Standing::default(), now));
     };
-    let (reached, going) = standing(session, target, later_ago(now, at_most.per), at_most.count)?;
+    let (reached, going) = standing(session, target, at_most, now)?;
     let surplus_until = surplus_until(session, target, own)?;
     Ok(plan(timing, stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
 }
@@ -142,26 +143,31 @@ fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
     jiff::SignedDuration::try_from(ago).ok().and_then(|ago| now.checked_sub(ago).ok()).unwrap_or(Timestamp::MIN)
 }
 
-/// When attempts reached the destination after `since`, and how many deliveries are on their way. Both are cut where more
-/// would change nothing.
+/// When attempts reached the destination in the time of the limit before `now`, or in as much after it by a clock that was
+/// set back since, and how many deliveries are on their way. Both are cut where more would change nothing.
 fn standing(
     session: &Session,
     target: &Target,
-    since: Timestamp,
-    count: u32,
+    at_most: &AtMost,
+    now: Timestamp,
 ) -> Result<(Vec<Timestamp>, u32), InboxError> {
-    let select = "SELECT at, times FROM reached WHERE target = ?1 AND at > ?2 ORDER BY at";
+    let select = "SELECT at, times FROM reached WHERE target = ?1 AND at > ?2 AND at <= ?3 ORDER BY at DESC LIMIT ?4";
     let mut statement = prepare(&session.connection, select)?;
     let row = |row: &Row<'_>| Ok((moment(row.get(0)?), row.get::<_, u32>(1)?));
-    let found = statement.query_map(params![target.row.id, since.as_millisecond()], row).map_err(unavailable)?;
+    let (oldest, newest) = (later_ago(now, at_most.per), later(now, at_most.per));
+    let values = params![target.row.id, oldest.as_millisecond(), newest.as_millisecond(), at_most.count];
+    let found = statement.query_map(values, row).map_err(unavailable)?;
+    let count = usize::try_from(at_most.count).unwrap_or(usize::MAX);
     let mut reached = Vec::new();
     for found in found {
         let (at, times) = found.map_err(unavailable)?;
-        reached.extend(std::iter::repeat_n(at, usize::try_from(times).unwrap_or(usize::MAX)));
+        let times = usize::try_from(times).unwrap_or(usize::MAX).min(count - reached.len().min(count));
+        reached.extend(std::iter::repeat_n(at, times));
     }
+    reached.reverse();
     let counted = "SELECT count(*) FROM (SELECT 1 FROM delivery WHERE target = ?1 AND slot IS NOT NULL LIMIT ?2)";
     let going = prepare(&session.connection, counted)?
-        .query_row(params![target.row.id, count], |row| row.get(0))
+        .query_row(params![target.row.id, at_most.count], |row| row.get(0))
         .map_err(unavailable)?;
     Ok((reached, going))
 }
@@ -200,6 +206,9 @@ pub(super) fn find(session: &Session, id: i64) -> Result<Option<Waiting>, InboxE
 
 /// Lets it go. Until it is claimed more may join.
 fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp) -> Result<(), InboxError> {
+    if row.state == State::Pending {
+        return Ok(());
+    }
     let next = moved(row.state, Input::Released, now)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3, slot = ?4 WHERE id = ?1";
     let at = next.next_at.map(Timestamp::as_millisecond);

@@ -7,6 +7,7 @@
 mod accept;
 mod adopt;
 mod claim;
+mod content;
 mod digest;
 mod errors;
 mod finish;
@@ -35,6 +36,7 @@ use super::{
     Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Mark, Marked,
     Marks, Name, News, Page, Paused, Reading, Want, Which,
 };
+use crate::clock::later;
 use crate::notification::Notification;
 use errors::unavailable;
 use lock::Lock;
@@ -43,6 +45,9 @@ use writer::Writer;
 
 /// How long a statement waits for another process that reads or checkpoints.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The wait before a queue is asked for again that cannot be claimed from while others can.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pages that the writer keeps at hand, in KiB: the inner pages of all trees of a store with some million rows.
 const CACHE_KIB: i64 = 16 * 1024;
@@ -204,7 +209,32 @@ impl Inbox for SqliteInbox {
     }
 
     fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
-        self.write(move |session| claim::claim(session, now, &wants)).boxed()
+        async move {
+            let claim = |wants: Vec<Want>| self.write(move |session| claim::claim(session, now, &wants));
+            match claim(wants.clone()).await {
+                Err(_) if wants.len() > 1 => {}
+                done => return done,
+            }
+            // What cannot be read of one queue must not keep all the others.
+            let (mut claimed, mut failed) = (Claimed::default(), Ok(()));
+            for want in wants {
+                let queue = want.queue.clone();
+                match claim(vec![want]).await {
+                    Ok(more) => {
+                        claimed.claims.extend(more.claims);
+                        claimed.next_due.extend(more.next_due);
+                        claimed.moved.extend(more.moved);
+                    }
+                    Err(error) => {
+                        tracing::error!(%queue, %error, "what is due of this queue cannot be claimed; trying again");
+                        claimed.next_due.push((queue, Some(later(now, FAILED_PAUSE))));
+                        failed = Err(error);
+                    }
+                }
+            }
+            if claimed.claims.is_empty() { failed.map(|()| claimed) } else { Ok(claimed) }
+        }
+        .boxed()
     }
 
     fn news(&self) -> BoxFuture<'_, News> {

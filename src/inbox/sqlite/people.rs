@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 
 use super::adopt::unblock;
-use super::claim::is_needless;
+use super::content::is_needless;
 use super::errors::unavailable;
-use super::finish::surplus_may_go;
+use super::finish::{forget_effects, surplus_may_go};
 use super::gather;
 use super::rows::{self, prepare};
 use super::session::{Session, Target};
@@ -31,8 +31,10 @@ pub(super) fn retry(
         }
         let again = match transition(state, Input::Retried, now) {
             Ok(next) => {
-                let sql =
-                    "UPDATE delivery SET state = ?2, next_at = ?3, since = ?3, cause = ?4, why = NULL WHERE id = ?1";
+                // An attempt that goes on must see what it saw before.
+                let sql = "UPDATE delivery SET state = ?2, next_at = ?3, since = ?3, why = NULL,
+                                  cause = CASE WHEN started_at IS NULL THEN ?4 ELSE cause END
+                           WHERE id = ?1";
                 let at = next.next_at.map(Timestamp::as_millisecond);
                 let values = params![number, next.state.as_str(), at, Cause::Manual.as_str()];
                 prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
@@ -61,8 +63,11 @@ pub(super) fn cancel(session: &mut Session, workspace: &Name, which: &Which, why
             "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?3
                    WHERE id = ?1";
         prepare(&session.connection, sql)?.execute(params![number, next.state.as_str(), why]).map_err(unavailable)?;
+        forget_effects(session, number)?;
         let target = target_of(session, number)?;
         surplus_may_go(session, &target.queue, target.row.id, now)?;
+        // A queue that keeps its order may have waited for it.
+        session.now_due(&target.queue, now);
         Ok(Some(None))
     })
 }
@@ -138,7 +143,7 @@ pub(super) fn mark(
         if write_mark(session, id, deed, mark)? {
             marked.seqs.push(seq);
             if deed == Deed::Acknowledge {
-                marked.suppressed.extend(suppress_needless(session, id)?);
+                marked.suppressed.extend(suppress_needless(session, id, mark.at)?);
             }
         } else {
             marked.missing.push(seq);
@@ -164,7 +169,7 @@ fn write_mark(session: &Session, id: i64, deed: Deed, mark: &Mark) -> Result<boo
     Ok(rows > 0)
 }
 
-fn suppress_needless(session: &mut Session, notification: i64) -> Result<Vec<DeliveryId>, InboxError> {
+fn suppress_needless(session: &mut Session, notification: i64, now: Timestamp) -> Result<Vec<DeliveryId>, InboxError> {
     let select = "SELECT id FROM delivery
                   WHERE (notification = ?1 OR id IN (SELECT i.delivery FROM item i WHERE i.notification = ?1))
                     AND attempts = 0 AND cause IS NOT 'manual'
@@ -180,6 +185,9 @@ fn suppress_needless(session: &mut Session, notification: i64) -> Result<Vec<Del
         let Some(row) = gather::find(session, number)? else { continue };
         if is_needless(session, &target, &row)? {
             gather::suppress(session, &row)?;
+            if target.has_at_most() {
+                surplus_may_go(session, &target.queue, target.row.id, now)?;
+            }
             suppressed.push(DeliveryId { store: Arc::clone(&session.store.tag), number });
         }
     }

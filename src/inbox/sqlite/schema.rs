@@ -71,4 +71,79 @@ mod tests {
         let reading = super::super::read::reading(&connection, &workspace, &source).unwrap();
         assert_eq!((reading.cursor.as_deref(), reading.failures, reading.is_backlog), (Some("p:7"), 0, false));
     }
+
+    /// A store of the second schema with a delivery in every state that it had. The third is in flight.
+    fn of_the_second_schema() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection.execute_batch(MIGRATIONS[1]).unwrap();
+        connection.pragma_update(None, "user_version", 2).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO store VALUES (1, '0badcafe', 4);
+                 INSERT INTO workspace VALUES (1, 'acme', 2), (2, 'other', 1);
+                 INSERT INTO source (id, workspace, name) VALUES (1, 1, 'crm'), (2, 2, 'crm');
+                 INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level, title, data)
+                 SELECT column1, column2, 'e', 'domain.active', '2026-01-01T00:00:00Z', 100, 0, 0, 'a title', '{}'
+                 FROM (VALUES ((1 << 40) + 1, 1), ((1 << 40) + 2, 1), ((2 << 40) + 1, 2));
+                 INSERT INTO delivery VALUES
+                     (1, (1 << 40) + 1, 'news', 't', 'slack', 'pending', 100, 100, 100, 0, NULL, NULL, NULL),
+                     (2, (1 << 40) + 1, 'news', 'u', 'slack', 'retrying', 100, 100, 900, 2, 'unknown', NULL, NULL),
+                     (4, (1 << 40) + 2, 'news', 't', 'slack', 'in_flight', 100, 100, NULL, 1, NULL, 4, 150),
+                     (5, (1 << 40) + 2, 'news', 'u', 'slack', 'delivered', 100, 100, NULL, 1, 'delivered', NULL, NULL),
+                     (9, (2 << 40) + 1, 'news', 't', 'mail', 'dead', 100, 100, NULL, 3, 'reject', NULL, NULL);
+                 INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, steps)
+                 VALUES (2, 1, 100, 110, 'retry', 1), (5, 1, 100, 110, 'delivered', 1);",
+            )
+            .unwrap();
+        connection
+    }
+
+    #[test]
+    fn deliveries_of_the_second_schema_go_on_where_they_stood() {
+        let mut connection = of_the_second_schema();
+        migrate(&mut connection).unwrap();
+        let texts = |sql: &str| -> Vec<String> {
+            let mut statement = connection.prepare(sql).unwrap();
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+        };
+        let found = texts(
+            "SELECT concat_ws(' ', d.id, w.name, t.route, t.name, d.plugin, d.state, d.due_at, ifnull(d.next_at, '-'), d.attempts,
+                              ifnull(d.last_outcome, '-'), ifnull(d.epoch, '-'), ifnull(d.started_at, '-'))
+             FROM delivery d JOIN target t ON t.id = d.target JOIN workspace w ON w.id = t.workspace ORDER BY d.id",
+        );
+        let expected = [
+            "1 acme news t slack pending 100 100 0 - - -",
+            "2 acme news u slack retrying 100 900 2 unknown - -",
+            "4 acme news t slack in_flight 100 - 1 - 4 150",
+            "5 acme news u slack delivered 100 - 1 delivered - -",
+            "9 other news t mail dead 100 - 3 reject - -",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            texts("SELECT route || ' ' || name FROM target ORDER BY workspace, name"),
+            ["news t", "news u", "news t"]
+        );
+        assert_eq!(texts("SELECT outcome FROM attempt ORDER BY delivery"), ["retry", "delivered"]);
+        let broken: Vec<String> = texts("SELECT \"table\" FROM pragma_foreign_key_check");
+        assert!(broken.is_empty(), "{broken:?}");
+        let last: i64 = connection
+            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'delivery'", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(last, 9, "no number is used twice");
+    }
+
+    #[test]
+    fn an_attempt_of_the_second_schema_that_was_cut_off_goes_on() {
+        let mut connection = of_the_second_schema();
+        migrate(&mut connection).unwrap();
+        let now = jiff::Timestamp::from_millisecond(5_000).unwrap();
+        let store = super::super::adopt::begin_epoch(&mut connection, now).unwrap();
+        assert_eq!((&*store.tag, store.epoch), ("0badcafe", 5));
+        assert_ne!(store.key, [0; 32], "it gets a key");
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+        let select = "SELECT state, next_at, attempts, flags, started_at FROM delivery WHERE id = 4";
+        let found: (String, i64, i64, i64, i64) = connection.query_row(select, [], row).unwrap();
+        assert_eq!(found, ("waiting".to_owned(), 5_000, 1, super::super::claim::CUT_OFF, 150));
+    }
 }

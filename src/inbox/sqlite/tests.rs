@@ -366,6 +366,22 @@ async fn whoever_waits_is_told_of_what_is_owed_and_of_what_is_put_off() {
 }
 
 #[tokio::test]
+async fn a_queue_that_cannot_be_read_keeps_no_other_back() {
+    let place = Place::new();
+    let inbox = place.open();
+    inbox.accept(intake("acme", vec![entry("e1", 2)], None)).await.unwrap();
+    let spoil = |session: &mut Session| {
+        let sql = "UPDATE delivery SET state = 'lost' WHERE id = 1";
+        session.connection.execute(sql, []).map(drop).map_err(unavailable)
+    };
+    inbox.write(spoil).await.unwrap();
+    let claimed = claim(&inbox, 100, 5).await.unwrap();
+    assert_eq!(claimed.claims.iter().map(|claim| claim.id.number).collect::<Vec<_>>(), [2]);
+    assert_eq!(claimed.next_due[0], (queue(0), Some(at(101))), "it is tried again");
+    assert!(claim(&inbox, 100, 5).await.is_err(), "nothing else is due");
+}
+
+#[tokio::test]
 async fn a_disk_that_turns_read_only_is_named_and_loses_nothing() {
     let place = Place::new();
     let inbox = place.open();

@@ -27,11 +27,12 @@ pub(super) fn deliveries(
     let before = page.before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(1 << rows::SEQ_BITS);
     let range = [rows::row_id(workspace, 0), rows::row_id(workspace, before.clamp(0, 1 << rows::SEQ_BITS))];
     condition.values.extend(range.map(Value::Integer));
+    let which::Condition { from, notification, .. } = condition;
     let sql = format!(
         "SELECT d.id, t.route, t.name, d.plugin, d.state, d.why, d.created_at, d.due_at, d.next_at, d.notification, d.omitted,
                 d.retry_of, d.bytes
-         FROM delivery d JOIN target t ON t.id = d.target
-         WHERE {} AND d.notification >= ? AND d.notification < ? ORDER BY d.notification DESC, d.id DESC LIMIT {}",
+         FROM {from} WHERE {} AND {notification} >= ? AND {notification} < ? ORDER BY {notification} DESC, d.id DESC
+         LIMIT {}",
         condition.sql,
         page.limit.min(LISTED_MAX)
     );

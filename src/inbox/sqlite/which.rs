@@ -11,6 +11,10 @@ use crate::inbox::delivery::State;
 
 /// A condition over `delivery d` and `target t`, with its values.
 pub(super) struct Condition {
+    /// The two tables, joined.
+    pub(super) from: &'static str,
+    /// The first notification, spelled so that its index is used or not.
+    pub(super) notification: &'static str,
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
 }
@@ -26,9 +30,7 @@ pub(super) fn condition(workspace: i64, which: &Which, store: &Store) -> Conditi
         values.extend(ours);
     }
     if !which.states.is_empty() {
-        // Spelled out, so that the index of the states that need a person can be used.
-        let states: Vec<String> = which.states.iter().map(|state| format!("d.state = '{}'", state.as_str())).collect();
-        sql.push_str(&format!(" AND ({})", states.join(" OR ")));
+        sql.push_str(&format!(" AND ({})", in_states(&which.states)));
     }
     let texts = [("t.route", &which.route), ("d.plugin", &which.plugin)];
     for (column, name) in texts {
@@ -46,7 +48,37 @@ pub(super) fn condition(workspace: i64, which: &Which, store: &Store) -> Conditi
         let row_id = rows::row_id(workspace, i64::try_from(seq).unwrap_or(i64::MAX >> rows::SEQ_BITS));
         values.extend([Value::Integer(row_id), Value::Integer(row_id)]);
     }
-    Condition { sql, values }
+    // Target by target, where that finds the few that are not over among all that ever were.
+    let is_indexed = !which.states.is_empty() && which.states.iter().all(|state| index(*state).is_some());
+    let by_target = is_indexed && which.ids.is_empty() && which.seq.is_none();
+    let (from, notification) = if by_target {
+        ("target t CROSS JOIN delivery d ON d.target = t.id", "+d.notification")
+    } else {
+        ("delivery d JOIN target t ON t.id = d.target", "d.notification")
+    };
+    Condition { from, notification, sql, values }
+}
+
+/// What the index holds that has the deliveries in this state, where one does.
+fn index(state: State) -> Option<&'static str> {
+    match state {
+        State::Scheduled | State::Held | State::Collecting | State::Pending | State::Retrying | State::Waiting => {
+            Some("d.next_at IS NOT NULL")
+        }
+        State::InFlight => Some("d.epoch > 0"),
+        // Part of the state's own condition.
+        State::Blocked | State::Dead | State::Unknown => Some("TRUE"),
+        State::Delivered | State::Suppressed | State::Cancelled => None,
+    }
+}
+
+/// Spelled out for each index, so that it can be used.
+fn in_states(states: &[State]) -> String {
+    let one = |state: &State| match index(*state) {
+        Some("TRUE") | None => format!("d.state = '{state}'"),
+        Some(held) => format!("{held} AND d.state = '{state}'"),
+    };
+    states.iter().map(one).collect::<Vec<_>>().join(" OR ")
 }
 
 /// Numbers and states of those meant, oldest first, `most` at most.
@@ -58,10 +90,8 @@ pub(super) fn find(
     most: u32,
 ) -> Result<Vec<(i64, State)>, InboxError> {
     let condition = condition(workspace, which, store);
-    let sql = format!(
-        "SELECT d.id, d.state FROM delivery d JOIN target t ON t.id = d.target WHERE {} ORDER BY d.id LIMIT {most}",
-        condition.sql
-    );
+    let sql =
+        format!("SELECT d.id, d.state FROM {} WHERE {} ORDER BY d.id LIMIT {most}", condition.from, condition.sql);
     let mut statement = prepare(connection, &sql)?;
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, rows::state(row, 1)?));
     let found = statement.query_map(params_from_iter(condition.values), row).map_err(unavailable)?;

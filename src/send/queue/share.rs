@@ -6,11 +6,11 @@ use super::state::QueueId;
 
 /// Attempts of one queue at once, whatever else is free: each may hold a connection to one destination, which gains
 /// nothing from more.
-pub(super) const QUEUE_MOST: u32 = 256;
+pub(super) const QUEUE_MOST: u32 = 128;
 
 /// A queue that had its share waits until so many of [`QUEUE_MOST`] are free again: claims are made in batches, since each
 /// is a write of its own.
-const QUEUE_RELIEF: u32 = 64;
+const QUEUE_RELIEF: u32 = 32;
 
 /// Everything that is held now, seen by one queue.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use crate::inbox::Want;
 use crate::inbox::book::{QueueKey, Rule};
 
 /// Subjects under way at once in a queue whose target remembers by subject: the store is told all of them with each claim.
-pub const SUBJECTS_MAX: usize = 256;
+pub const SUBJECTS_MAX: usize = 96;
 
 /// Claims in a row that bring nothing though something is said to be due, after which a queue rests.
 pub(super) const EMPTY_MAX: u32 = 3;
@@ -87,7 +87,8 @@ pub(super) struct Target {
     next_due: Option<Timestamp>,
     head: Option<Head>,
     subjects: HashMap<String, u32>,
-    waits_for_subject: bool,
+    /// All that is due is of subjects under way: the store is asked again when one ends, or then, as others come due.
+    waits_for_subject: Option<Timestamp>,
     /// Claims in a row that brought nothing.
     empty: u32,
 }
@@ -108,7 +109,7 @@ impl Target {
             next_due: None,
             head: None,
             subjects: HashMap::new(),
-            waits_for_subject: false,
+            waits_for_subject: None,
             empty: 0,
         }
     }
@@ -144,8 +145,7 @@ impl Target {
         match self.head() {
             Some(head) if head.may_have_moved => Some(Timestamp::MIN),
             Some(head) => Some(head.at),
-            None if self.waits_for_subject => None,
-            None => self.next_due,
+            None => self.waits_for_subject.or(self.next_due),
         }
     }
 
@@ -176,7 +176,7 @@ impl Target {
     /// Something of it is due then.
     pub(super) fn due(&mut self, at: Timestamp, now: Timestamp) {
         self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
-        self.waits_for_subject = false;
+        self.waits_for_subject = None;
         if let Some(head) = &mut self.head
             && at <= now
         {
@@ -220,7 +220,7 @@ impl Target {
     }
 
     pub(super) fn end_subject(&mut self, subject: Option<&str>) {
-        self.waits_for_subject = false;
+        self.waits_for_subject = None;
         let Some(subject) = subject else { return };
         if let Some(attempts) = self.subjects.get_mut(subject) {
             *attempts = attempts.saturating_sub(1);
@@ -252,6 +252,7 @@ impl Target {
     pub(super) fn answered(&mut self, claims: usize, next_due: Option<Timestamp>, now: Timestamp) -> Option<Asked> {
         let asked = self.asked.take()?;
         self.stand = Stand::Idle;
+        self.waits_for_subject = None;
         let brought_all = claims >= asked.most as usize;
         let mut at = next_due;
         let says_due = next_due.is_some_and(|due| due <= now);
@@ -261,7 +262,7 @@ impl Target {
         }
         let is_news = self.next_due.is_some();
         if !is_news && says_due && !brought_all && self.is_by_subject() && !self.subjects.is_empty() {
-            self.waits_for_subject = true;
+            self.waits_for_subject = Some(later(now, EMPTY_REST));
         }
         if claims > 0 || (asked.only.is_some() && self.head.is_some_and(|head| head.at <= now)) {
             self.head = None;

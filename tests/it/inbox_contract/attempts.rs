@@ -113,6 +113,15 @@ pub async fn an_interrupted_attempt_gets_its_number_back(place: Place) {
     assert_eq!((again.attempt.get(), again.cause), (2, Cause::Retry), "it is the retry it was before");
 }
 
+pub async fn what_is_given_back_keeps_its_place(place: Place) {
+    let (stage, claim) = with_one_claim(place).await;
+    stage.accept(at(11), super::stage::entries(100, 100)).await;
+    let back = (Outcome::Interrupted, Next { state: State::Pending, next_at: Some(at(50)) });
+    stage.inbox().finish(Finished { reached: false, ..finished(&claim, at(50), back) }).await.unwrap();
+    let order: Vec<_> = stage.claims(at(50)).await.iter().map(|claim| claim.id.number).collect();
+    assert_eq!(order, [claim.id.number, claim.id.number + 1], "it came due first");
+}
+
 pub async fn a_stop_between_two_steps_keeps_the_past(place: Place) {
     let (mut stage, claim) = with_one_claim(place).await;
     stage.inbox().keep(kept(&claim, 0, 1)).await.unwrap();

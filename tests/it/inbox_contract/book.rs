@@ -75,6 +75,15 @@ pub async fn what_waited_for_its_plugin_is_due_again_when_it_is_there(place: Pla
     assert!(claims.iter().all(|claim| claim.attempt.get() == 1));
 }
 
+pub async fn what_was_blocked_for_long_is_not_given_up_at_its_first_failure(place: Place) {
+    let mut stage = Stage::new(place, vec![blocked("t")]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    let now = at(72 * 3_600);
+    stage.adopt(vec![rule("t")], now).await;
+    let claim = stage.claim_one(now).await;
+    assert_eq!((claim.due_at, claim.since), (at(0), now), "giving up counts from when it could be tried");
+}
+
 pub async fn what_needs_a_person_waits_for_one(place: Place) {
     let mut stage = Stage::new(place, vec![rule("t")]).await;
     stage.accept(at(0), entries(1, 1)).await;

@@ -1,10 +1,12 @@
 //! Deliveries are handed out.
 
-use switchbell::inbox::Want;
 use switchbell::inbox::book::Rule;
 use switchbell::inbox::delivery::{Cause, State};
+use switchbell::inbox::{Want, Which};
 
-use super::stage::{Place, Stage, about, at, delivered, entries, entry, owing, queue, retrying, rule, seqs, want};
+use super::stage::{
+    Place, Stage, about, at, delivered, entries, entry, name, owing, queue, retrying, rule, seqs, want,
+};
 
 pub async fn each_delivery_is_handed_out_once(place: Place) {
     let stage = Stage::new(place, vec![rule("t")]).await;
@@ -76,6 +78,39 @@ pub async fn two_attempts_of_one_subject_never_run_at_once_where_it_is_remembere
     assert!(stage.inbox().claim(at(2), busy).await.unwrap().claims.is_empty());
     stage.finish(&first[0], at(3), delivered()).await;
     assert_eq!(seqs(&stage.claim_one(at(3)).await), [2]);
+}
+
+pub async fn what_waits_for_others_of_its_subject_is_said_to_be_due(place: Place) {
+    let stage = Stage::new(place, vec![Rule { by_subject: true, ..rule("t") }]).await;
+    stage.accept(at(1), entries(1, 2)).await;
+    let claimed = stage.claim(at(2)).await;
+    assert_eq!(claimed.claims.iter().map(seqs).collect::<Vec<_>>(), [[1]]);
+    let due = claimed.next_due[0].1;
+    assert!(due.is_some_and(|due| due <= at(2)), "or nobody would ask for the second: {due:?}");
+}
+
+pub async fn a_long_row_of_one_subject_keeps_no_other_back(place: Place) {
+    let stage = Stage::new(place, vec![Rule { by_subject: true, ..rule("t") }]).await;
+    stage.accept(at(1), entries(1, 300)).await;
+    stage.accept(at(2), vec![about(entry("other"), Some("b"))]).await;
+    let busy = vec!["a.example".to_owned()];
+    let claims = stage.inbox().claim(at(3), vec![Want { most: 1, busy, ..want(queue("t")) }]).await.unwrap().claims;
+    assert_eq!(claims.iter().map(seqs).collect::<Vec<_>>(), [[301]]);
+}
+
+pub async fn what_others_waited_for_keeps_them_no_longer_when_it_is_taken_away(place: Place) {
+    let stage = Stage::new(place, vec![Rule { is_strict: true, ..rule("t") }]).await;
+    stage.accept(at(1), entries(1, 2)).await;
+    let first = stage.inbox().claim(at(1), vec![Want { most: 1, ..want(queue("t")) }]).await.unwrap().claims.remove(0);
+    stage.finish(&first, at(1), retrying(at(3_600))).await;
+    let only = vec![Want { most: 1, only: Some(first.id.number), ..want(queue("t")) }];
+    assert!(stage.inbox().claim(at(2), only.clone()).await.unwrap().claims.is_empty());
+    stage.news();
+    let which = Which { ids: vec![first.id], ..Which::default() };
+    stage.inbox().cancel(&name("acme"), which, "not any more".to_owned()).await.unwrap();
+    assert!(stage.news().due.iter().any(|(queue, due)| queue.route.as_str() == "news" && *due <= at(2)));
+    let claims = stage.inbox().claim(at(2), only).await.unwrap().claims;
+    assert_eq!(claims.iter().map(seqs).collect::<Vec<_>>(), [[2]]);
 }
 
 pub async fn subjects_do_not_matter_where_nothing_is_remembered(place: Place) {

@@ -1,11 +1,15 @@
 //! What people and agents do: mark notifications, have deliveries made again, cancel them.
 
 use switchbell::inbox::delivery::{Cause, Next, Outcome, State};
-use switchbell::inbox::{Actor, Claim, Deed, DeliveryView, HANDLED_MAX, Mark, Marked, Which};
+use switchbell::inbox::{
+    Actor, Change, Claim, Deed, DeliveryView, Entry, HANDLED_MAX, Mark, Marked, Page, Paused, Which,
+};
+use switchbell::notification::Event;
 use switchbell::route::timing::{Timing, Unless};
 
 use super::stage::{
-    MINUTE, Place, Stage, at, dead, delivered, entries, entry, finished, name, owing, retrying, rule, seqs, timed,
+    HOUR, MINUTE, Place, Stage, at, dead, delivered, entries, entry, finished, kept, name, owing, retrying, rule, seqs,
+    timed,
 };
 use super::timing::{after, collect, hold};
 
@@ -210,6 +214,57 @@ pub async fn filters_narrow_what_is_meant(place: Place) {
     let cancelled = Which { plugin: Some(name("mail")), ..Which::default() };
     stage.inbox().cancel(&name("acme"), cancelled, "no".to_owned()).await.unwrap();
     assert_eq!(meant(Which { states: vec![State::Cancelled], ..Which::default() }).await, [3]);
+}
+
+pub async fn every_state_is_found_by_its_filter(place: Place) {
+    let escalates = Timing { unless: Some(Unless::AcknowledgedByPerson), ..after(15) };
+    let rules = vec![rule("t"), timed("c", collect(90, 50)), timed("h", hold()), timed("s", escalates)];
+    let stage = Stage::new(place, rules).await;
+    stage.accept(at(HOUR), entries(1, 9)).await;
+    for (claim, number) in stage.claims(at(HOUR)).await.iter().zip(1..) {
+        let next_at = Some(at(2 * HOUR));
+        let state = match number {
+            1 => State::Delivered,
+            2 => State::Dead,
+            3 => State::Unknown,
+            4 => State::Blocked,
+            5 => State::Retrying,
+            6 => continue,
+            7 => {
+                let kept = kept(claim, 0, 0);
+                let (until, resume, lanes) = (at(2 * HOUR), Change::Keep, Vec::new());
+                stage.inbox().pause(Paused { kept, until, is_wait: true, resume, lanes }).await.unwrap();
+                continue;
+            }
+            _ => State::Pending,
+        };
+        let (outcome, next_at) = match state {
+            State::Retrying => (Outcome::Retry, next_at),
+            State::Pending => (Outcome::Interrupted, next_at),
+            _ => (Outcome::Reject, None),
+        };
+        stage.finish(claim, at(HOUR), (outcome, Next { state, next_at })).await;
+    }
+    let ninth = Which { seq: Some(9), ..Which::default() };
+    stage.inbox().cancel(&NAME, ninth, "no".to_owned()).await.unwrap();
+    let waiting = ["c", "h", "s", "s"].map(|target| owing(entry(target), &[target]));
+    stage.accept(at(HOUR), waiting.into_iter().enumerate().map(|(number, one)| renamed(one, number)).collect()).await;
+    let by = Actor { name: "admin@example.com".to_owned(), is_agent: false };
+    stage.inbox().mark(&NAME, vec![13], Deed::Acknowledge, Mark { at: at(HOUR), by }).await.unwrap();
+    let all = stage.views().await;
+    for state in State::ALL {
+        let which = Which { states: vec![state], ..Which::default() };
+        let found = stage.inbox().deliveries(super::stage::page("acme"), which).await.unwrap();
+        assert_eq!(found.iter().map(|view| view.state).collect::<Vec<_>>(), [state], "{state}: {all:#?}");
+    }
+    let few = Which { states: vec![State::Held, State::InFlight, State::Blocked], ..Which::default() };
+    let page = Page { limit: 2, ..super::stage::page("acme") };
+    let found = stage.inbox().deliveries(page, few).await.unwrap();
+    assert_eq!(found.iter().map(|view| view.state).collect::<Vec<_>>(), [State::Held, State::InFlight], "the newest");
+}
+
+fn renamed(entry: Entry, number: usize) -> Entry {
+    Entry { event: Event { event_id: format!("w{number}"), ..entry.event }, ..entry }
 }
 
 pub async fn one_request_handles_so_many_at_most(place: Place) {

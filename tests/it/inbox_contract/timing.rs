@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::civil::time;
 use jiff::tz::TimeZone;
-use switchbell::inbox::Finished;
+use switchbell::inbox::book::Rule;
 use switchbell::inbox::delivery::{Cause, State};
-use switchbell::route::timing::{After, AtMost, By, Collect, Except, Hold, Timing};
+use switchbell::inbox::{Actor, Deed, Finished, Mark};
+use switchbell::route::timing::{After, AtMost, By, Collect, Except, Hold, Timing, Unless};
 
 use super::stage::{
     HOUR, MINUTE, Place, Stage, about, at, dead, delivered, entries, entry, finished, large, retrying, seqs, timed,
@@ -168,6 +169,36 @@ pub async fn only_what_reached_the_destination_counts(place: Place) {
     stage.accept(at(3), entries(3, 3)).await;
     let gone = stage.deliver(at(2 + HOUR)).await.concat();
     assert_eq!(gone, [2, 3], "it waits for nobody who never came");
+}
+
+pub async fn what_was_blocked_meets_the_limit_when_it_goes_on(place: Place) {
+    let mut stage = stage(place, Timing::default()).await;
+    stage.accept(at(0), entries(1, 6)).await;
+    let limited = timed("t", at_most(2));
+    let blocked = Rule { blocked: Some("its plugin is not loaded".to_owned()), ..limited.clone() };
+    stage.adopt(vec![blocked], at(1)).await;
+    assert!(stage.claims(at(1)).await.is_empty());
+    assert_eq!(stage.states().await, [State::Blocked; 6]);
+    stage.adopt(vec![limited], at(2)).await;
+    assert_eq!(stage.deliver(at(2)).await, [[1], [2]]);
+    assert_eq!(stage.deliver(at(2 + HOUR)).await, [[3, 4, 5, 6]], "the rest is one digest");
+}
+
+pub async fn a_place_that_is_given_up_goes_to_the_surplus_at_once(place: Place) {
+    let unless = Some(Unless::AcknowledgedByPerson);
+    let stage = stage(place, Timing { unless, ..at_most(1) }).await;
+    stage.accept(at(0), entries(1, 2)).await;
+    assert_eq!(stage.states().await, [State::Pending, State::Collecting]);
+    let by = Actor { name: "admin@example.com".to_owned(), is_agent: false };
+    let acme = super::stage::name("acme");
+    stage.inbox().mark(&acme, vec![1], Deed::Acknowledge, Mark { at: at(5), by }).await.unwrap();
+    assert_eq!(stage.deliver(at(5)).await, [[2]]);
+}
+
+pub async fn a_digest_of_one_closes_at_once(place: Place) {
+    let stage = stage(place, collect(5, 1)).await;
+    stage.accept(at(0), entries(1, 2)).await;
+    assert_eq!(stage.deliver(at(0)).await, [[1], [2]]);
 }
 
 pub async fn what_is_urgent_passes_a_surplus(place: Place) {

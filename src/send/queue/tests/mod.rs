@@ -6,6 +6,7 @@ mod lanes;
 mod model;
 mod order;
 mod pace;
+mod store;
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;

@@ -256,6 +256,21 @@ fn subjects_under_way_are_named_and_free_again_at_the_end() {
 }
 
 #[test]
+fn a_subject_that_hangs_does_not_keep_others_that_come_due_later() {
+    let mut world = World::new(vec![by_subject("a")]);
+    world.due(&["a"]);
+    let want = world.want();
+    let hangs = world.claim(&key("a"), &[Some("one")]);
+    let now = world.now();
+    world.queues.claimed(&want, std::slice::from_ref(&hangs), Some(now));
+    assert!(world.pick().is_empty(), "the rest is of the same subject");
+    assert_eq!(world.queues.pick().wake_at, Some(world.at(1)));
+    world.clock.advance(seconds(1));
+    let want = world.want();
+    world.answer(&want, 1, None);
+}
+
+#[test]
 fn a_queue_with_too_many_subjects_under_way_waits_for_an_end() {
     let mut world = World::new(vec![by_subject("a")]);
     let mut claims = Vec::new();
