@@ -74,7 +74,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
         "**",
         "id: page, with: { script: 'send {at}/{page}|judge' }, after: 5m, unless: acknowledged, hold: { from: '23:00', to: '06:00', zone: Europe/Berlin, except: urgent }, collect: { by: subject, wait: {wait}, most: 6 }, at_most: { count: 6, per: 2h }, retry: { first: 3s, most: 10m, give_up: 6h }",
     ),
-    ("short-lived", "mail.*", "with: { script: 'send {at}/short-lived|judge' }, after: 20m"),
+    ("short-lived", "mail.*", "with: { script: 'send {at}/short-lived|judge' }, after: 12h"),
 ];
 
 pub struct Engine {
