@@ -1,5 +1,6 @@
 //! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
 
+mod files;
 mod polling;
 
 use std::fmt;
@@ -75,6 +76,7 @@ impl App {
     /// When the store is in use or unusable. A plugin that does not load is a problem of its own
     /// ([`App::plugin_problems`]) and stops nothing.
     pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
+        files::allow_all();
         let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
         let refused = |error| StartError::Listen(config.listen, error);
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;

@@ -12,6 +12,7 @@ mod lifecycle;
 mod poll;
 mod sandbox;
 mod size;
+mod waiting;
 mod world;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(poll::bare_if_asked());
+    runtime.block_on(waiting::late_if_asked());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
     // `cargo bench -- NAME` runs one part.
@@ -53,6 +55,9 @@ fn main() {
         }
         if wanted("latency") {
             latency::run().await;
+        }
+        if wanted("waiting") {
+            waiting::run().await;
         }
         if wanted("poll") {
             poll::run().await;

@@ -10,7 +10,7 @@ use switchbell::notification::{Event, Level};
 const DAYS: u64 = 21;
 const HOUR: u64 = 3_600;
 /// Moments at which events arrive.
-const BURSTS: usize = 420;
+const BURSTS: usize = 300;
 /// Events that arrive at one moment, at most.
 const BURST_MOST: usize = 8;
 const SUBJECTS: usize = 12;
