@@ -32,7 +32,7 @@ pub struct Claim {
     pub plugin: Name,
     /// The number of this attempt, from 1.
     pub attempt: NonZeroU32,
-    /// What giving up counts from: when it first came due, or a person asked again.
+    /// What giving up counts from: the first claim, or when a person asked again.
     pub since: Timestamp,
     /// When it first came due; the same for every attempt.
     pub due_at: Timestamp,

@@ -283,11 +283,14 @@ fn hand_out(
     }
     let next = moved(due.waiting.state, Input::Claimed, now)?;
     let attempt = due.attempts + u32::from(due.started_at.is_none());
+    // However long it was due before, giving up counts from the first time that it could be tried.
+    let since = due.since.unwrap_or(if due.attempts == 0 { now } else { due.due_at });
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, attempts = ?3, epoch = ?4,
-                      started_at = coalesce(started_at, ?5), slot = CASE WHEN ?6 THEN 1 ELSE slot END
+                      started_at = coalesce(started_at, ?5), slot = CASE WHEN ?6 THEN 1 ELSE slot END, since = ?7
                WHERE id = ?1";
     let takes_slot = is_fresh && target.has_at_most();
-    let values = params![number, next.state.as_str(), attempt, session.store.epoch, now.as_millisecond(), takes_slot];
+    let (started_at, since_at) = (now.as_millisecond(), since.as_millisecond());
+    let values = params![number, next.state.as_str(), attempt, session.store.epoch, started_at, takes_slot, since_at];
     prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
     let (notifications, omitted) = contents(session, &due.waiting)?;
     Ok(Claim {
@@ -299,7 +302,7 @@ fn hand_out(
         cause: cause(&due),
         plugin: due.plugin,
         attempt: NonZeroU32::new(attempt).unwrap_or(NonZeroU32::MIN),
-        since: due.since.unwrap_or(due.due_at),
+        since,
         due_at: due.due_at,
         notifications,
         omitted,

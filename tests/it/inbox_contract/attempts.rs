@@ -64,7 +64,7 @@ pub async fn an_attempt_in_flight_goes_on_after_a_crash(place: Place) {
     assert_eq!(adopted.due, [(claim.queue.clone(), at(50))], "it is due at once");
     assert_eq!(stage.states().await, [State::Waiting]);
     let again = stage.claim_one(at(50)).await;
-    assert_eq!((again.id, again.attempt, again.due_at, again.since), (claim.id, claim.attempt, at(1), at(1)));
+    assert_eq!((again.id, again.attempt, again.due_at, again.since), (claim.id, claim.attempt, at(1), at(10)));
     assert_eq!(again.cause, Cause::First, "it is still the first attempt");
     assert_eq!(again.notifications, claim.notifications);
     let begun = again.begun.unwrap();
@@ -176,7 +176,7 @@ pub async fn the_next_attempt_begins_anew_but_for_what_it_carries_on_with(place:
     stage.reopen(at(25)).await;
     let second = stage.claim_one(at(30)).await;
     assert_eq!((second.attempt.get(), second.cause, second.begun.clone()), (2, Cause::Retry, None));
-    assert_eq!((second.resume.as_deref(), second.due_at, second.since), (Some("4"), at(1), at(1)));
+    assert_eq!((second.resume.as_deref(), second.due_at, second.since), (Some("4"), at(1), at(10)));
     let unknown = (Outcome::Unknown, Next { state: State::Retrying, next_at: Some(at(40)) });
     stage.finish(&second, at(35), unknown).await;
     let third = stage.claim_one(at(40)).await;

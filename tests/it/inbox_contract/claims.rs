@@ -13,7 +13,7 @@ pub async fn each_delivery_is_handed_out_once(place: Place) {
     stage.accept(at(1), entries(1, 1)).await;
     let claim = stage.claim_one(at(5)).await;
     assert_eq!((claim.attempt.get(), claim.cause, claim.queue.clone()), (1, Cause::First, queue("t")));
-    assert_eq!((claim.since, claim.due_at, claim.omitted), (at(1), at(1), 0));
+    assert_eq!((claim.since, claim.due_at, claim.omitted), (at(5), at(1), 0));
     assert!(claim.begun.is_none() && claim.resume.is_none() && claim.memory.is_none());
     assert_eq!(stage.states().await, [State::InFlight]);
     assert!(stage.claims(at(1_000_000)).await.is_empty());

@@ -25,7 +25,7 @@ SELECT DISTINCT d.notification >> 40, d.route, d.target FROM delivery d;
 
 -- `notification` is the first it stands for; a digest has all of them in `item`. `next_at` is set exactly while time moves
 -- the delivery, `epoch` while it is in flight, `started_at` while an attempt has begun and not ended. `since` is what
--- giving up counts from where that is not `due_at`; `cause` that of the next attempt where the last outcome does not say.
+-- giving up counts from, `due_at` where it is not set; `cause` that of the next attempt where the last outcome does not say.
 -- `gather` names the digest while more may join; `slot` is 1 while it counts for `at_most` without having reached the
 -- destination. `flags`: 1 an effect was accepted or may have been, 2 the destination was reached, 4 it goes on after a
 -- wait, 8 the next effect may have begun, 16 effects are kept.
