@@ -200,7 +200,7 @@ pub struct Schedule {
     pub first: Duration,
     /// No wait of our own is longer.
     pub most: Duration,
-    /// How long after its first attempt came due, or a person asked again, a delivery is given up.
+    /// How long after its first attempt began, or a person asked again, a delivery is given up.
     pub give_up: Duration,
 }
 

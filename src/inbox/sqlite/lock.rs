@@ -4,8 +4,16 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{InboxError, errors};
+
+/// How often a lock that another has is tried again. One that was let go may be held a moment longer by a program that was
+/// being started just then: it has a copy of every open file until it runs.
+const TRIES: u32 = 20;
+
+/// The wait between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// The lock; dropping it lets go.
 #[derive(Debug)]
@@ -22,10 +30,15 @@ impl Lock {
         let path = lock_path(database);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(|error| errors::of_file(database, &error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(database, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(errors::of_file(database, &error)),
+        let mut tries_left = TRIES;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries_left > 0 => std::thread::sleep(BETWEEN_TRIES),
+                Err(TryLockError::WouldBlock) => return Err(in_use(database, &mut file)),
+                Err(TryLockError::Error(error)) => return Err(errors::of_file(database, &error)),
+            }
+            tries_left -= 1;
         }
         // The number only makes the other's message better; the lock itself is what counts.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
