@@ -68,6 +68,9 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     }
 }
 
+/// How far the compiler stands back behind everything else that runs.
+const COMPILE_NICENESS: i32 = 10;
+
 /// Compiles on a thread of its own, one at a time. The thread goes on to its end if the future is dropped.
 async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, String), LoadError> {
     let lost = || LoadError::Host("the compiler ended without a result".into());
@@ -75,6 +78,8 @@ async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Strin
     let (result, compiled) = oneshot::channel();
     let shared = Arc::clone(shared);
     let job = move |permit: OwnedSemaphorePermit| {
+        // Deliveries go first. On Linux this is the thread's own, and the compiler's threads, which it starts, inherit it.
+        let _ = rustix::process::nice(COMPILE_NICENESS);
         // Nobody waits any more if the future was dropped.
         let _ = result.send(program(shared, &bytes).map(|program| (program, digest(&bytes))));
         drop(permit);
