@@ -7,7 +7,7 @@ use super::delivery::State;
 use super::{Claim, DeliveryId, LaneRecord};
 use crate::notification::Name;
 
-/// What [`Inbox::claim`] is asked for.
+/// What [`Inbox::claim`](super::Inbox::claim) is asked for.
 #[derive(Clone, Debug)]
 pub struct Want {
     /// From whom.
@@ -20,7 +20,7 @@ pub struct Want {
     pub busy: Vec<String>,
 }
 
-/// What [`Inbox::claim`] handed out.
+/// What [`Inbox::claim`](super::Inbox::claim) handed out.
 #[derive(Clone, Debug, Default)]
 pub struct Claimed {
     /// In the order of what was asked for, longest due first.
@@ -49,13 +49,13 @@ pub struct Moved {
 /// What was written since the last time somebody asked.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    /// Deliveries that were claimed as they were written: [`Admission`] let them in.
+    /// Deliveries that were claimed as they were written: [`Admission`](super::book::Admission) let them in.
     pub claims: Vec<Claim>,
     /// Queues of which something is due then, at the earliest.
     pub due: Vec<(QueueKey, Timestamp)>,
 }
 
-/// What a store that takes up a [`Book`] knows already.
+/// What a store that takes up a [`Book`](super::book::Book) knows already.
 #[derive(Clone, Debug, Default)]
 pub struct Adopted {
     /// Queues with work, and when something is due first.

@@ -89,7 +89,8 @@ pub struct Entry {
     pub owed: Vec<Owed>,
 }
 
-/// One target that a notification owes a delivery. When it goes is decided as it is written, by the [`Book`].
+/// One target that a notification owes a delivery. When it goes is decided as it is written, by the
+/// [`Book`](book::Book).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owed {
     /// The route that matched.

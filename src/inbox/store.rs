@@ -17,8 +17,8 @@ use crate::notification::{Name, Notification};
 pub trait Inbox: Send + Sync + fmt::Debug {
     /// Writes notifications, the deliveries that new ones owe, and the new position. An event whose id the source has
     /// used before changes nothing, whatever else it says. How the read went is kept too. A large intake is written in
-    /// chunks of [`intake::CHUNK_ROWS_MAX`] rows, in order; the notices, the position and how the read went with the
-    /// last. What is due at once and admitted is in flight from this very write on; see [`Inbox::news`].
+    /// chunks of [`CHUNK_ROWS_MAX`](super::intake::CHUNK_ROWS_MAX) rows, in order; the notices, the position and how the
+    /// read went with the last. What is due at once and admitted is in flight from this very write on; see [`Inbox::news`].
     fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>>;
 
     /// How this connector's outbox has been read so far.
