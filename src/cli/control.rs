@@ -96,13 +96,13 @@ async fn sent(request: RequestBuilder) -> Result<Response, NoAnswer> {
     })
 }
 
-/// Whether nobody listens: the socket is not there, or was left by a server that is gone.
+/// Whether nobody listens: the socket is not there, was left by a server that is gone, or has a path that is too long for one.
 fn is_nobody(error: &reqwest::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    use std::io::ErrorKind::{ConnectionRefused, InvalidInput, NotFound};
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<std::io::Error>()
-            && matches!(error.kind(), NotFound | ConnectionRefused)
+            && matches!(error.kind(), NotFound | ConnectionRefused | InvalidInput)
         {
             return true;
         }

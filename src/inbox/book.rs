@@ -74,7 +74,7 @@ pub struct Rule {
 pub struct Book {
     rules: HashMap<QueueKey, Arc<Rule>>,
     /// Routes' targets by workspace and identity, for those that moved to another route.
-    by_target: BTreeMap<(Name, Arc<str>), QueueKey>,
+    by_target: BTreeMap<(Name, Arc<str>), Vec<QueueKey>>,
 }
 
 impl Book {
@@ -83,7 +83,7 @@ impl Book {
         let mut book = Self::default();
         for rule in rules {
             let by_target = (rule.queue.workspace.clone(), Arc::clone(&rule.queue.target));
-            book.by_target.entry(by_target).or_insert_with(|| rule.queue.clone());
+            book.by_target.entry(by_target).or_default().push(rule.queue.clone());
             book.rules.insert(rule.queue.clone(), Arc::new(rule));
         }
         book
@@ -94,9 +94,10 @@ impl Book {
         self.rules.get(queue)
     }
 
-    /// The queue that a target of this identity has now, whatever its route: routes may be renamed.
-    pub fn moved(&self, queue: &QueueKey) -> Option<&QueueKey> {
-        self.by_target.get(&(queue.workspace.clone(), Arc::clone(&queue.target)))
+    /// The queues of this target's identity, whatever their route: routes may be renamed, and several may have a target
+    /// with the same plugin and settings.
+    pub fn namesakes(&self, queue: &QueueKey) -> impl Iterator<Item = &QueueKey> {
+        self.by_target.get(&(queue.workspace.clone(), Arc::clone(&queue.target))).into_iter().flatten()
     }
 
     /// Every target.

@@ -20,8 +20,8 @@ use crate::route::{Decision, entry};
 /// Dead deliveries of one target are told once in so many seconds: whoever is told looks at all of them.
 const TOLD_EVERY_SECONDS: i64 = 3_600;
 
-/// The same for targets that become blocked again and again because a person retries them.
-const BLOCKED_TOLD_EVERY_SECONDS: i64 = 60;
+/// The same for targets that become blocked again because a person had them tried in vain, who wants to know each time.
+const BLOCKED_TOLD_EVERY_SECONDS: i64 = 1;
 
 /// Longest id of an event, in characters.
 const EVENT_ID_CHARS_MAX: usize = 200;
@@ -168,7 +168,10 @@ pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64,
         timestamp: now,
         level: Level::Attention,
         subject: Some(route.to_string()),
-        title: format!("{route}: {deliveries} waiting deliveries were cancelled"),
+        title: match deliveries {
+            1 => format!("{route}: a waiting delivery was cancelled"),
+            more => format!("{route}: {more} waiting deliveries were cancelled"),
+        },
         body: Some(format!(
             "The configuration does not have their target {target} of route {route} any more. `switchbell deliveries list \
              --state cancelled` lists them; a target keeps what waits for it when its settings change if it has an `id`."

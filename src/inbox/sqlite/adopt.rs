@@ -1,5 +1,6 @@
 //! The start of a store, and what a new book of targets changes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::clock::later;
 use crate::inbox::Adopted;
 use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::delivery::State;
+use crate::route::timing::Timing;
 
 /// Why deliveries of a target that is gone are cancelled.
 pub(super) const GONE: &str = "its target is not in the configuration any more";
@@ -74,14 +76,21 @@ pub(super) fn adopt(
 ) -> Result<Adopted, InboxError> {
     session.forget();
     let mut adopted = Adopted::default();
-    for known in known(session)? {
-        match book.get(&known.queue) {
-            Some(_) => {}
-            None => match book.moved(&known.queue) {
-                Some(there) => move_to(session, &known, there)?,
-                None => cancel(session, &known, &mut adopted)?,
-            },
+    let before = known(session)?;
+    let mut taken: HashSet<QueueKey> = before.iter().map(|known| known.queue.clone()).collect();
+    for known in before.iter().filter(|known| book.get(&known.queue).is_none()) {
+        // A namesake that the store does not know yet is this one under another name; one that it knows is another.
+        let mut new = book.namesakes(&known.queue).filter(|there| !taken.contains(*there));
+        match (new.next().cloned(), new.next()) {
+            (Some(there), None) => {
+                move_to(session, known, &there)?;
+                taken.insert(there);
+            }
+            _ => cancel(session, known, &mut adopted)?,
         }
+    }
+    for rule in book.rules() {
+        session.target(&rule.queue)?;
     }
     for known in known(session)? {
         let Some(rule) = book.get(&known.queue) else { continue };
@@ -89,6 +98,7 @@ pub(super) fn adopt(
             unblock(session, known.id, now)?;
         }
         bring_back(session, known.id, now)?;
+        follow_after(session, known.id, &rule.timing, now)?;
         if let Some(at) = first_due(session, known.id)? {
             adopted.due.push((known.queue.clone(), at));
         }
@@ -121,23 +131,11 @@ fn known(session: &Session) -> Result<Vec<Known>, InboxError> {
     found.collect::<Result<_, _>>().map_err(unavailable)
 }
 
-/// The target stands under another route now. Where that has a queue already, the deliveries go over to it.
-fn move_to(session: &mut Session, known: &Known, there: &QueueKey) -> Result<(), InboxError> {
-    let workspace = session.workspace(&there.workspace)?;
-    let exists = "SELECT 1 FROM target WHERE workspace = ?1 AND route = ?2 AND name = ?3";
-    let key = params![workspace, there.route.as_str(), &*there.target];
-    let is_taken = prepare(&session.connection, exists)?.exists(key).map_err(unavailable)?;
-    if !is_taken {
-        let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
-        let mut update = prepare(&session.connection, sql)?;
-        return update.execute(params![known.id, there.route.as_str()]).map(drop).map_err(unavailable);
-    }
-    let to = session.target(there)?.row.id;
-    for which in WAITS {
-        let sql = format!("UPDATE delivery SET target = ?2, gather = NULL WHERE target = ?1 AND {which}");
-        prepare(&session.connection, &sql)?.execute([known.id, to]).map_err(unavailable)?;
-    }
-    Ok(())
+/// The target stands under another route now.
+fn move_to(session: &Session, known: &Known, there: &QueueKey) -> Result<(), InboxError> {
+    let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
+    let values = params![known.id, there.route.as_str()];
+    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
 }
 
 /// The target is gone, and with it whatever it still was owed.
@@ -168,6 +166,16 @@ fn bring_back(session: &Session, target: i64, now: Timestamp) -> Result<(), Inbo
                WHERE target = ?1 AND next_at > ?2 AND (state = 'pending' OR state = 'retrying' AND next_at > ?3)";
     let values = [target, now.as_millisecond(), later(now, RETRY_WAIT_MAX).as_millisecond()];
     prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+}
+
+/// What waits alone follows what its target says of that now.
+fn follow_after(session: &Session, target: i64, timing: &Timing, now: Timestamp) -> Result<(), InboxError> {
+    let wait = timing.after.as_ref().map_or(Duration::ZERO, |after| after.wait);
+    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX >> 1);
+    let sql =
+        "UPDATE delivery SET next_at = max(?2, (SELECT received_at FROM notification n WHERE n.id = notification) + ?3)
+               WHERE target = ?1 AND next_at IS NOT NULL AND state = 'scheduled'";
+    prepare(&session.connection, sql)?.execute([target, now.as_millisecond(), wait]).map(drop).map_err(unavailable)
 }
 
 fn first_due(session: &Session, target: i64) -> Result<Option<Timestamp>, InboxError> {

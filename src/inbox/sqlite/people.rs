@@ -139,8 +139,10 @@ pub(super) fn mark(
     let row = session.workspace(workspace)?;
     let mut marked = Marked::default();
     for &seq in seqs {
-        let id = rows::row_id(row, i64::try_from(seq).unwrap_or(i64::MAX >> rows::SEQ_BITS));
-        if write_mark(session, id, deed, mark)? {
+        let id = rows::row_of(row, seq);
+        if let Some(id) = id
+            && write_mark(session, id, deed, mark)?
+        {
             marked.seqs.push(seq);
             if deed == Deed::Acknowledge {
                 marked.suppressed.extend(suppress_needless(session, id, mark.at)?);

@@ -74,7 +74,7 @@ pub(super) fn marks(connection: &Connection, name: &Name, seqs: &[u64]) -> Resul
     let mut statement = prepare(connection, sql)?;
     let row = |row: &Row<'_>| Ok(Marks { read: rows::mark(row, 0)?, acknowledged: rows::mark(row, 3)? });
     let mut of = |seq: &u64| {
-        let id = row_id(workspace, i64::try_from(*seq).unwrap_or(i64::MAX >> SEQ_BITS));
+        let Some(id) = rows::row_of(workspace, *seq) else { return Ok(Marks::default()) };
         statement.query_row(params![id], row).optional().map(Option::unwrap_or_default).map_err(unavailable)
     };
     seqs.iter().map(&mut of).collect()

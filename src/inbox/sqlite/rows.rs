@@ -21,6 +21,11 @@ pub(super) fn row_id(workspace: i64, seq: i64) -> i64 {
     (workspace << SEQ_BITS) + seq
 }
 
+/// The row id of a number that somebody names; none for one that no notification can have.
+pub(super) fn row_of(workspace: i64, seq: u64) -> Option<i64> {
+    i64::try_from(seq).ok().filter(|seq| (1..1 << SEQ_BITS).contains(seq)).map(|seq| row_id(workspace, seq))
+}
+
 /// The number that a row id holds.
 pub(super) fn seq_of(row_id: i64) -> u64 {
     row_id.unsigned_abs() & ((1 << SEQ_BITS) - 1)

@@ -23,23 +23,16 @@ pub(super) fn deliveries(
     let find = "SELECT id FROM workspace WHERE name = ?1";
     let workspace = prepare(connection, find)?.query_row([page.workspace.as_str()], |row| row.get(0)).optional();
     let Some(workspace) = workspace.map_err(unavailable)? else { return Ok(Vec::new()) };
-    let mut condition = which::condition(workspace, which, store);
     let before = page.before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(1 << rows::SEQ_BITS);
     let range = [rows::row_id(workspace, 0), rows::row_id(workspace, before.clamp(0, 1 << rows::SEQ_BITS))];
-    condition.values.extend(range.map(Value::Integer));
-    let which::Condition { from, notification, .. } = condition;
-    let sql = format!(
-        "SELECT d.id, t.route, t.name, d.plugin, d.state, d.why, d.created_at, d.due_at, d.next_at, d.notification, d.omitted,
-                d.retry_of, d.bytes
-         FROM {from} WHERE {} AND {notification} >= ? AND {notification} < ? ORDER BY {notification} DESC, d.id DESC
-         LIMIT {}",
-        condition.sql,
-        page.limit.min(LISTED_MAX)
-    );
-    let mut statement = prepare(connection, &sql)?;
-    let view = |row: &Row<'_>| Ok((view(row, store, page)?, row.get::<_, i64>(12)? > 0));
-    let found = statement.query_map(params_from_iter(condition.values), view).map_err(unavailable)?;
-    let found: Vec<(DeliveryView, bool)> = found.collect::<Result<_, _>>().map_err(unavailable)?;
+    let limit = page.limit.min(LISTED_MAX);
+    let mut found = select(connection, store, (page, workspace), which, range, (i64::MAX, limit))?;
+    if let Some((last, _)) = found.last().filter(|_| u32::try_from(found.len()).is_ok_and(|count| count == limit)) {
+        // A page does not end in the middle of a notification, or the next one could not go on behind it.
+        let row = last.seqs.first().and_then(|seq| rows::row_of(workspace, *seq)).unwrap_or_default();
+        let below = (last.id.number, LISTED_MAX);
+        found.extend(select(connection, store, (page, workspace), which, [row, row + 1], below)?);
+    }
     let mut views = Vec::with_capacity(found.len());
     for (mut view, may_be_digest) in found {
         view.attempts = attempts(connection, view.id.number)?;
@@ -52,6 +45,32 @@ pub(super) fn deliveries(
         views.push(view);
     }
     Ok(views)
+}
+
+/// Those of some notifications with a smaller number, as many as asked for, each with whether it may be a digest.
+fn select(
+    connection: &Connection,
+    store: &Store,
+    (page, workspace): (&Page, i64),
+    which: &Which,
+    range: [i64; 2],
+    (below, limit): (i64, u32),
+) -> Result<Vec<(DeliveryView, bool)>, InboxError> {
+    let mut condition = which::condition(workspace, which, store);
+    condition.values.extend(range.map(Value::Integer));
+    condition.values.push(Value::Integer(below));
+    let which::Condition { from, notification, .. } = condition;
+    let sql = format!(
+        "SELECT d.id, t.route, t.name, d.plugin, d.state, d.why, d.created_at, d.due_at, d.next_at, d.notification, d.omitted,
+                d.retry_of, d.bytes
+         FROM {from} WHERE {} AND {notification} >= ? AND {notification} < ? AND d.id < ?
+         ORDER BY {notification} DESC, d.id DESC LIMIT {limit}",
+        condition.sql,
+    );
+    let mut statement = prepare(connection, &sql)?;
+    let view = |row: &Row<'_>| Ok((view(row, store, page)?, row.get::<_, i64>(12)? > 0));
+    let found = statement.query_map(params_from_iter(condition.values), view).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
 }
 
 fn view(row: &Row<'_>, store: &Store, page: &Page) -> rusqlite::Result<DeliveryView> {

@@ -45,8 +45,8 @@ pub(super) fn condition(workspace: i64, which: &Which, store: &Store) -> Conditi
     }
     if let Some(seq) = which.seq {
         sql.push_str(" AND (d.notification = ? OR d.id IN (SELECT i.delivery FROM item i WHERE i.notification = ?))");
-        let row_id = rows::row_id(workspace, i64::try_from(seq).unwrap_or(i64::MAX >> rows::SEQ_BITS));
-        values.extend([Value::Integer(row_id), Value::Integer(row_id)]);
+        let row_id = rows::row_of(workspace, seq).map_or(Value::Null, Value::Integer);
+        values.extend([row_id.clone(), row_id]);
     }
     // Target by target, where that finds the few that are not over among all that ever were.
     let is_indexed = !which.states.is_empty() && which.states.iter().all(|state| index(*state).is_some());
