@@ -106,11 +106,15 @@ macro_rules! keeps_the_contract {
                 what_is_in_flight_is_neither_retried_nor_cancelled,
                 what_waits_is_cancelled,
                 filters_narrow_what_is_meant,
+                numbers_that_no_notification_can_have_mean_none,
+                a_page_does_not_end_inside_a_notification,
                 every_state_is_found_by_its_filter,
                 one_request_handles_so_many_at_most;
             book:
                 what_lost_its_target_is_cancelled,
                 a_target_under_another_route_keeps_its_deliveries,
+                a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
+                what_waits_alone_follows_what_its_target_says_now,
                 what_waited_for_its_plugin_is_due_again_when_it_is_there,
                 what_was_blocked_for_long_is_not_given_up_at_its_first_failure,
                 a_clock_that_was_ahead_delays_nothing_after_a_restart,

@@ -55,6 +55,29 @@ pub async fn a_target_under_another_route_keeps_its_deliveries(place: Place) {
     assert_eq!(stage.states().await, [State::Delivered], "what was in flight meanwhile ends all the same");
 }
 
+pub async fn a_target_of_the_same_settings_does_not_take_over_what_another_was_owed(place: Place) {
+    let other = |route: &str| Rule { queue: QueueKey { route: name(route), ..queue("t") }, ..timed("t", after(15)) };
+    let mut stage = Stage::new(place, vec![timed("t", after(15)), other("other")]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    // Renamed: of the two that have these settings now, one is new.
+    stage.adopt(vec![other("renamed"), other("other")], at(1)).await;
+    assert_eq!(stage.views().await[0].route, name("renamed"));
+    // Gone: the other was there before.
+    let adopted = stage.adopt(vec![other("other")], at(2)).await;
+    assert_eq!(adopted.cancelled.len(), 1);
+    assert_eq!(stage.states().await, [State::Cancelled]);
+}
+
+pub async fn what_waits_alone_follows_what_its_target_says_now(place: Place) {
+    let mut stage = Stage::new(place, vec![timed("t", after(15))]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    let sooner = stage.adopt(vec![timed("t", after(1))], at(1)).await;
+    assert_eq!(sooner.due, [(queue("t"), at(60))]);
+    let at_once = stage.adopt(vec![rule("t")], at(2)).await;
+    assert_eq!(at_once.due, [(queue("t"), at(2))]);
+    assert_eq!(seqs(&stage.claim_one(at(2)).await), [1]);
+}
+
 pub async fn what_waited_for_its_plugin_is_due_again_when_it_is_there(place: Place) {
     let mut stage = Stage::new(place, vec![rule("t")]).await;
     stage.accept(at(0), entries(1, 1)).await;

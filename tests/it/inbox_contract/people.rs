@@ -8,8 +8,8 @@ use switchbell::notification::Event;
 use switchbell::route::timing::{Timing, Unless};
 
 use super::stage::{
-    HOUR, MINUTE, Place, Stage, at, dead, delivered, entries, entry, finished, kept, name, owing, retrying, rule, seqs,
-    timed,
+    HOUR, MINUTE, Place, Stage, at, dead, delivered, entries, entry, finished, kept, name, owing, page, retrying, rule,
+    seqs, timed,
 };
 use super::timing::{after, collect, hold};
 
@@ -189,6 +189,36 @@ pub async fn what_waits_is_cancelled(place: Place) {
     // What comes afterwards opens a digest of its own.
     stage.accept(at(10), vec![owing(entry("e2"), &["c"])]).await;
     assert_eq!(seqs(&stage.claim_one(at(100_000)).await), [2]);
+}
+
+pub async fn numbers_that_no_notification_can_have_mean_none(place: Place) {
+    let stage = Stage::new(place, vec![rule("t")]).await;
+    stage.accept(at(0), entries(1, 1)).await;
+    let odd = [0, 1 << 40, (1 << 40) + 1, i64::MAX as u64, u64::MAX];
+    let marked = acknowledge(&stage, &odd, "admin").await;
+    assert_eq!((marked.seqs, marked.missing), (vec![], odd.to_vec()));
+    for seq in odd {
+        let listed =
+            stage.inbox().deliveries(page("acme"), Which { seq: Some(seq), ..Which::default() }).await.unwrap();
+        assert!(listed.is_empty(), "{seq}");
+    }
+    let marks = stage.inbox().marks(&name("acme"), odd.to_vec()).await.unwrap();
+    assert!(marks.iter().all(|marks| marks.read.is_none()));
+}
+
+pub async fn a_page_does_not_end_inside_a_notification(place: Place) {
+    let stage = Stage::new(place, vec![rule("t"), rule("u"), rule("v")]).await;
+    let entry = |id: &str| owing(entry(id), &["t", "u", "v"]);
+    stage.accept(at(0), vec![entry("e1"), entry("e2"), entry("e3")]).await;
+    let (mut before, mut seen) = (None, Vec::new());
+    loop {
+        let page = Page { before, limit: 2, ..page("acme") };
+        let found = stage.inbox().deliveries(page, Which::default()).await.unwrap();
+        let Some(last) = found.last() else { break };
+        before = last.seqs.first().copied();
+        seen.extend(found.iter().map(|view| view.id.number));
+    }
+    assert_eq!(seen, [9, 8, 7, 6, 5, 4, 3, 2, 1]);
 }
 
 pub async fn filters_narrow_what_is_meant(place: Place) {
