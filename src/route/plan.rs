@@ -114,7 +114,7 @@ pub enum Why {
     Hold,
     /// Its time is not over: `collecting`. It closes early when full.
     Collect,
-    /// The destination has had enough for now: `collecting`. It cannot close early; what does not fit is counted.
+    /// The destination has had enough until then: `collecting`. It cannot close early; what does not fit is counted.
     Surplus,
 }
 

@@ -121,7 +121,7 @@ fn copy(session: &Session, old: i64, now: Timestamp) -> Result<i64, InboxError> 
     let values = params![old, now.as_millisecond(), Cause::Manual.as_str()];
     prepare(connection, sql)?.execute(values).map_err(unavailable)?;
     let new = connection.last_insert_rowid();
-    // What was left out because it was acknowledged is asked for now.
+    // Whoever has it made again wants what was left out as acknowledged, too.
     let sql = "INSERT INTO item (delivery, notification, omitted)
                SELECT ?2, notification, CASE omitted WHEN 1 THEN 1 ELSE 0 END FROM item WHERE delivery = ?1";
     prepare(connection, sql)?.execute([old, new]).map_err(unavailable)?;

@@ -66,7 +66,8 @@ impl fmt::Debug for Queues {
 }
 
 impl Queues {
-    /// `attempts_max`: attempts under way at once in the whole process. A queue alone gets a quarter of them, a workspace
+    /// `attempts_max`: attempts under way at once in the whole process. A queue alone gets a quarter of them and 128 at
+    /// most, a workspace
     /// half.
     pub fn new(clock: Clock, attempts_max: usize) -> Arc<Self> {
         let attempts_max = u32::try_from(attempts_max).unwrap_or(u32::MAX);

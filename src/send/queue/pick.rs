@@ -1,4 +1,4 @@
-//! Who is asked for now: round the workspaces, and within each round its queues.
+//! Whose turn it is: round the workspaces, and within each round its queues.
 
 use jiff::Timestamp;
 
