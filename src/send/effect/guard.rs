@@ -82,7 +82,7 @@ fn method(asked: &str) -> Result<Method, Fault> {
 fn url(asked: &str, permission: &Permission<'_>) -> Result<Url, Fault> {
     let secret = permission.seals.get(asked);
     let text = match secret {
-        Some((_, Secret { place: SecretPlace::Url, value, .. })) => value.as_str(),
+        Some((_, secret @ Secret { place: SecretPlace::Url, .. })) => secret.fixed().unwrap_or_default(),
         Some((name, _)) => return Err(misplaced(name, "the URL")),
         None => asked,
     };

@@ -6,6 +6,8 @@ pub mod secret;
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 use crate::config::Grant;
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Fault, Reach};
@@ -24,6 +26,12 @@ pub struct Permission<'a> {
     pub grant: &'a Grant,
     /// The secrets the target's settings name.
     pub seals: &'a Seals<'a>,
+    /// The delivery's id, stable across attempts.
+    pub delivery: &'a str,
+    /// When the delivery came due, stable across attempts.
+    pub due_at: Timestamp,
+    /// The admin on whose behalf the route acts.
+    pub on_behalf_of: &'a str,
 }
 
 /// Performs actions.

@@ -95,8 +95,8 @@ const TELLING_BYTES_MIN: usize = 12;
 /// What gives a secret away, longest first: its value and, of a URL, what comes after the host, which servers like to
 /// quote.
 fn telling_parts(secret: &Secret) -> Vec<String> {
-    let mut parts = vec![secret.value.clone()];
-    if let (SecretPlace::Url, Ok(url)) = (&secret.place, Url::parse(&secret.value)) {
+    let mut parts = vec![secret.fixed().unwrap_or_default().to_owned()];
+    if let (SecretPlace::Url, Ok(url)) = (&secret.place, Url::parse(secret.fixed().unwrap_or_default())) {
         let target = url.query().map(|query| format!("{}?{query}", url.path()));
         let of_url = [Some(url.to_string()), target, Some(url.path().to_owned())];
         parts.extend(of_url.into_iter().flatten().filter(|part| part.len() >= TELLING_BYTES_MIN));
@@ -153,7 +153,7 @@ pub fn lane_key(key: &str, secrets: &BTreeMap<Name, Secret>, keys: &Keys) -> Str
     let replaced = |key: String, (name, secret): (&Name, &Secret)| {
         let stand_in = stand_in_of(name.as_str());
         if key.contains(&stand_in) {
-            key.replace(&stand_in, &format!("secret:{}", keys.lane(&secret.value)))
+            key.replace(&stand_in, &format!("secret:{}", keys.lane(secret.fixed().unwrap_or_default())))
         } else {
             key
         }
@@ -174,7 +174,8 @@ pub fn host_allowed(hosts: &[HostPattern], host: &str) -> bool {
 pub fn header_value(secret: &Secret, header: &str) -> Option<String> {
     match &secret.place {
         SecretPlace::Header { name, prefix } if name.eq_ignore_ascii_case(header) => {
-            Some(prefix.as_ref().map_or_else(|| secret.value.clone(), |prefix| format!("{prefix} {}", secret.value)))
+            let value = secret.fixed()?;
+            Some(prefix.as_ref().map_or_else(|| value.to_owned(), |prefix| format!("{prefix} {value}")))
         }
         _ => None,
     }
@@ -209,8 +210,7 @@ mod tests {
     use super::*;
 
     fn secrets() -> BTreeMap<Name, Secret> {
-        let secret =
-            |value: &str, place| Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
+        let secret = |value: &str, place| Secret::new(value.to_owned(), place);
         let header = SecretPlace::Header { name: "authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
         BTreeMap::from([
             ("hook".parse().unwrap(), secret("https://hooks.example/T/very-secret", SecretPlace::Url)),

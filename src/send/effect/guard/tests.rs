@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
@@ -30,15 +31,14 @@ fn grants() -> Grant {
         grant("https", exact("::1"), 443),
         only_acme,
     ];
-    Grant { http }
+    Grant { http, ..Grant::default() }
 }
 
 fn secrets() -> BTreeMap<Name, Secret> {
     let secret = |value: &str, place, hosts: &[&str]| Secret {
-        value: value.to_owned(),
-        place,
-        hosts: hosts.iter().map(|host| exact(host)).collect(),
+        hosts: hosts.iter().map(|&host| HostPattern::Exact(host.to_owned())).collect(),
         workspaces: vec![name("acme")],
+        ..Secret::new(value.to_owned(), place)
     };
     let bearer = || SecretPlace::Header { name: "authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
     BTreeMap::from([
@@ -59,7 +59,15 @@ fn judged(workspace: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Request) -
     let seen: Value = serde_json::from_str(&sealed.settings).unwrap();
     let placeholder = |secret: &str| seen[secret].as_str().unwrap().to_owned();
     let (plugin, workspace, grant) = (name("slack"), name(workspace), grants());
-    let permission = Permission { plugin: &plugin, workspace: &workspace, grant: &grant, seals: &sealed.seals };
+    let permission = Permission {
+        plugin: &plugin,
+        workspace: &workspace,
+        grant: &grant,
+        seals: &sealed.seals,
+        delivery: "0badcafe-1",
+        due_at: Timestamp::UNIX_EPOCH,
+        on_behalf_of: "admin@example.com",
+    };
     judge(build(&placeholder), &permission)
 }
 
@@ -90,7 +98,7 @@ fn refused(code: &str, says: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Re
     assert_eq!((fault.reach, fault.code.as_str()), (Reach::Denied, code), "{}", fault.message);
     assert!(fault.message.contains(says), "{:?} does not say {says:?}", fault.message);
     for secret in secrets().values() {
-        assert!(!fault.message.contains(&secret.value), "a refusal shows a secret: {}", fault.message);
+        assert!(!fault.message.contains(secret.fixed().unwrap()), "a refusal shows a secret: {}", fault.message);
     }
 }
 
