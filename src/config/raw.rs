@@ -274,6 +274,7 @@ section! {
         "secret" => secret: Text, Required;
     }
     not yet: []
+    written: "{ secret: NAME }"
 }
 
 section! {

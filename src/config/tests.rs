@@ -302,7 +302,15 @@ fn a_workspace_full_of_patterns_is_still_judged() {
 #[test]
 fn a_mangled_file_is_judged_without_a_panic() {
     let mut random = fastrand::Rng::with_seed(11);
-    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in", "good-timing"] {
+    let names = [
+        "good-everything",
+        "good-a-catalog",
+        "good-every-way-to-sign-in",
+        "good-timing",
+        "good-mail",
+        "good-tokens-that-are-fetched",
+    ];
+    for name in names {
         let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/{name}.txt")).unwrap());
         for _ in 0..200 {
             let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };

@@ -17,7 +17,9 @@ pub(in crate::config) struct CommandEntry {
 impl Read for CommandEntry {
     const WANTED: &'static str = "a program and its arguments, as a list";
 
+    /// A program is never run with a part of what is written.
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        let mistakes = report.mistakes.len() + report.omitted;
         let (run, env) = match &node.kind {
             Kind::List(_) => (Vec::read(node, report)?, Vec::new()),
             Kind::Mapping(_) => {
@@ -32,7 +34,7 @@ impl Read for CommandEntry {
         };
         let run = texts(&run, node, report)?;
         let env = variables(env, report)?;
-        Some(Self { run, env })
+        (report.mistakes.len() + report.omitted == mistakes).then_some(Self { run, env })
     }
 }
 

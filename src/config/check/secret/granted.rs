@@ -83,8 +83,10 @@ pub(in super::super) fn granted<'a>(
         report.mistake(at, message);
         return None;
     };
+    // The password of the relay can be granted to nobody.
     if let Who::Workspace(workspace) = who
         && !allowed(rule)
+        && rule.place != Some(SecretPlace::Mail)
     {
         let message = format!(
             "the secret {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \

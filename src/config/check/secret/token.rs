@@ -93,7 +93,7 @@ fn has_its_keys(at: &At, kind: GrantKind, raw: &RawToken, report: &mut Report) -
         ("issuer", place(&raw.issuer)),
         ("subject", place(&raw.subject)),
     ];
-    let quoted = |keys: &[&str]| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ");
+    let quoted = |keys: &[&str]| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     let mut is_complete = true;
     for (key, at) in all.into_iter().filter(|(key, _)| !needed.contains(key) && !besides.contains(key)) {
         if let Some(at) = at {
@@ -106,7 +106,7 @@ fn has_its_keys(at: &At, kind: GrantKind, raw: &RawToken, report: &mut Report) -
     let missing: Vec<&str> = needed.iter().copied().filter(|key| !raw.given.has(key)).collect();
     if !missing.is_empty() {
         if raw.given.is_clean() {
-            report.mistake(at, format!("`grant: {}` needs {}: add it", kind.as_str(), quoted(&missing)));
+            report.mistake(at, format!("`grant: {}` needs {}: add what is missing", kind.as_str(), quoted(&missing)));
         }
         is_complete = false;
     }
@@ -124,14 +124,20 @@ struct Parts {
 }
 
 impl Parts {
-    /// Every value is read, so that all mistakes are found at once.
+    /// Every value that the grant takes is read, so that all mistakes are found at once.
     fn grant(self, kind: GrantKind, sources: &Sources<'_>, report: &mut Report) -> Option<TokenGrant> {
+        let (needed, besides) = keys(kind);
+        let takes = |key: &str| needed.contains(&key) || besides.contains(&key);
         let has_secret = self.client_secret.is_some();
         let client_id = self.client_id.map(|id| id.value.0);
         let text = |claim: Option<Placed<Claim>>| claim.map(|claim| claim.value.0);
-        let secret = self.client_secret.and_then(|secret| credential(secret, sources, report));
-        let token = self.refresh_token.and_then(|token| credential(token, sources, report));
-        let key = self.key.and_then(|key| signing_key(key, sources, report));
+        let secret = self
+            .client_secret
+            .filter(|_| takes("client_secret"))
+            .and_then(|secret| credential(secret, sources, report));
+        let token =
+            self.refresh_token.filter(|_| takes("refresh_token")).and_then(|token| credential(token, sources, report));
+        let key = self.key.filter(|_| takes("key")).and_then(|key| signing_key(key, sources, report));
         Some(match kind {
             GrantKind::ClientCredentials => {
                 TokenGrant::ClientCredentials { client_id: client_id?, client_secret: secret? }
