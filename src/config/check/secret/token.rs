@@ -97,9 +97,8 @@ fn has_its_keys(at: &At, kind: GrantKind, raw: &RawToken, report: &mut Report) -
     let mut is_complete = true;
     for (key, at) in all.into_iter().filter(|(key, _)| !needed.contains(key) && !besides.contains(key)) {
         if let Some(at) = at {
-            let kind = kind.as_str();
-            report
-                .mistake(at, format!("`grant: {kind}` has no use for `{key}`, but for {}: remove it", quoted(needed)));
+            let takes = quoted(&[needed, besides].concat());
+            report.mistake(at, format!("`grant: {}` takes {takes}, but no `{key}`: remove it", kind.as_str()));
             is_complete = false;
         }
     }
