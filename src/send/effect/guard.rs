@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Url};
+use http::Method;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 use super::secret::{header_value, host_allowed};
 use super::{Permission, denied};
