@@ -75,6 +75,7 @@ pub(super) struct Shared {
     pub(super) ticker: Ticker,
     pub(super) limits: Limits,
     pub(super) kept_time_max: Duration,
+    pub(super) kept_instances_max: usize,
     /// Permits to keep an instance between two steps.
     pub(super) keep: Arc<Semaphore>,
     /// The permit to compile: it takes all cores and, for large plugins, half a gigabyte.
@@ -105,12 +106,18 @@ impl Sandbox {
             ticker: Ticker::start(&engine).map_err(no_thread)?,
             limits: settings.limits,
             kept_time_max: settings.kept_time_max,
+            kept_instances_max: kept,
             keep: Arc::new(Semaphore::new(kept)),
             compile: Arc::new(Semaphore::new(1)),
             key: settings.key.map_or_else(draw_key, Ok)?,
             linker,
             engine,
         })))
+    }
+
+    /// Instances that attempts keep between two steps at this moment.
+    pub fn kept_instances(&self) -> usize {
+        self.0.kept_instances_max.saturating_sub(self.0.keep.available_permits())
     }
 }
 

@@ -10,7 +10,6 @@ use std::task::{Context, Poll, ready};
 use http::Method;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::Connection;
 use super::message::{self, Head, Malformed};
 use crate::wasm::Response;
 
@@ -55,8 +54,8 @@ impl From<Malformed> for Cut {
 ///
 /// # Errors
 /// Why no whole answer came; the request may have been understood.
-pub(super) async fn exchange(
-    connection: &mut Connection,
+pub(super) async fn exchange<C: AsyncRead + AsyncWrite + Unpin>(
+    connection: &mut C,
     request: Vec<u8>,
     asked: Method,
     kept_bytes: usize,
@@ -85,7 +84,10 @@ pub(super) async fn exchange(
 }
 
 /// Sends all, or as much as the other side takes before it begins to answer, and says whether it was all.
-async fn send(connection: &mut Connection, request: Vec<u8>, answer: &mut Vec<u8>) -> io::Result<bool> {
+async fn send<C>(connection: &mut C, request: Vec<u8>, answer: &mut Vec<u8>) -> io::Result<bool>
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+{
     let mut rest = request.as_slice();
     poll_fn(|context| {
         while !rest.is_empty() {
@@ -105,7 +107,7 @@ async fn send(connection: &mut Connection, request: Vec<u8>, answer: &mut Vec<u8
 }
 
 /// Reads the head of the final answer, and leaves in `bytes` what came behind it.
-async fn head(connection: &mut Connection, bytes: &mut Vec<u8>, asked: &Method) -> Result<Head, Cut> {
+async fn head(connection: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>, asked: &Method) -> Result<Head, Cut> {
     let (mut looked_at, mut interim) = (0, 0);
     loop {
         if message::may_end(bytes, looked_at)
@@ -130,11 +132,15 @@ async fn head(connection: &mut Connection, bytes: &mut Vec<u8>, asked: &Method) 
     }
 }
 
-async fn read(connection: &mut Connection, into: &mut Vec<u8>) -> io::Result<usize> {
+async fn read(connection: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> io::Result<usize> {
     poll_fn(|context| poll_read(connection, context, into)).await
 }
 
-fn poll_read(connection: &mut Connection, context: &mut Context<'_>, into: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+fn poll_read(
+    connection: &mut (impl AsyncRead + Unpin),
+    context: &mut Context<'_>,
+    into: &mut Vec<u8>,
+) -> Poll<io::Result<usize>> {
     let mut room = [MaybeUninit::uninit(); READ_BYTES];
     let mut read = ReadBuf::uninit(&mut room);
     ready!(Pin::new(connection).poll_read(context, &mut read))?;

@@ -1,5 +1,7 @@
 //! What answers are understood as.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::*;
 
 async fn answered(method: &str, answer: impl Into<Vec<u8>>) -> Result<Response, Fault> {
@@ -75,23 +77,36 @@ async fn huge_headers_are_an_error_and_not_memory() {
 
 #[tokio::test]
 async fn a_body_is_kept_up_to_what_was_asked_for_and_the_rest_is_not_read() {
-    let (client, peer) = (client(), Peer::open(OK, Then::Stay).await);
-    for (response_max, body, truncated, connections) in
-        [(None, "ok", false, 1), (Some(2), "ok", false, 1), (Some(1), "o", true, 1), (Some(0), "", true, 2)]
-    {
-        let request = Request { response_max, ..post(peer.url("/"), "hello") };
-        let response = ask(&client, SLACK, request).await.unwrap();
-        assert_eq!((response.body.as_slice(), response.truncated), (body.as_bytes(), truncated), "{response_max:?}");
-        assert_eq!(peer.connections(), connections, "{response_max:?}");
+    let endless = "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\nok";
+    for (answer, response_max, body, truncated, connections) in [
+        (OK, None, "ok", false, 1),
+        (OK, Some(2), "ok", false, 1),
+        (OK, Some(1), "o", true, 1),
+        (OK, Some(0), "", true, 1),
+        (endless, Some(1), "o", true, 2),
+    ] {
+        let (client, peer) = (client(), Peer::open(answer, Then::Stay).await);
+        for _ in 0..2 {
+            let request = Request { response_max, ..post(peer.url("/"), "hello") };
+            let response = ask(&client, SLACK, request).await.unwrap();
+            assert_eq!(
+                (response.body.as_slice(), response.truncated),
+                (body.as_bytes(), truncated),
+                "{response_max:?}"
+            );
+        }
+        assert_eq!(peer.connections(), connections, "{answer:?} {response_max:?}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_before_all_was_sent_counts() {
-    let peer = Peer::open("HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n", Then::AnswerAtOnce).await;
-    for connections in 1..=2 {
-        let request = post(peer.url("/"), &"x".repeat(crate::send::effect::guard::BODY_BYTES_MAX));
-        assert_eq!(ask(&peer.client, SLACK, request).await.unwrap().status, 413);
-        assert_eq!(peer.connections(), connections, "the rest of a request must not stand before the next");
-    }
+async fn an_answer_that_comes_before_all_was_sent_counts_and_ends_the_connection() {
+    let (mut ours, mut theirs) = tokio::io::duplex(1024);
+    let other_side = async {
+        theirs.read_exact(&mut [0; 1024]).await.unwrap();
+        theirs.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    };
+    let ((), answered) = tokio::join!(other_side, exchange(&mut ours, vec![b'x'; 64 * 1024], http::Method::POST, 100));
+    let (response, reusable) = answered.unwrap();
+    assert_eq!((response.status, reusable), (413, false));
 }

@@ -10,8 +10,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{Barrier, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::{HttpClient, client};
-
 /// What follows an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
@@ -21,15 +19,12 @@ pub(super) enum Then {
     Close,
     /// It is closed when the next request has come.
     HangUpOnTheNext,
-    /// Stays, and answers as soon as a request begins, without reading the rest.
-    AnswerAtOnce,
 }
 
 /// A listener that gives one answer, counts connections and remembers requests.
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
-    pub(super) client: HttpClient,
     scheme: &'static str,
     seen: Arc<watch::Sender<Seen>>,
     requests: Arc<Mutex<Vec<String>>>,
@@ -74,7 +69,6 @@ impl Peer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let peer = Self {
             address: listener.local_addr().unwrap(),
-            client: client(),
             scheme: if tls.is_some() { "https" } else { "http" },
             seen: Arc::default(),
             requests: Arc::default(),
@@ -104,7 +98,7 @@ impl Peer {
 
     async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let mut answered = false;
-        while let Some(request) = request(&mut stream, self.then == Then::AnswerAtOnce).await {
+        while let Some(request) = request(&mut stream).await {
             self.requests.lock().unwrap().push(request);
             if answered && self.then == Then::HangUpOnTheNext {
                 return;
@@ -112,10 +106,6 @@ impl Peer {
             self.together.wait().await;
             if stream.write_all(&self.answer).await.is_err() || stream.flush().await.is_err() {
                 return;
-            }
-            if self.then == Then::AnswerAtOnce {
-                // Whoever sent too much closes.
-                let _ = self.seen.subscribe().wait_for(|_| false).await;
             }
             if self.then == Then::Close {
                 return;
@@ -142,8 +132,8 @@ impl Peer {
     }
 }
 
-/// Reads a request to its end, or only its beginning.
-async fn request(stream: &mut (impl AsyncRead + Unpin), only_begin: bool) -> Option<String> {
+/// Reads a request to its end.
+async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
@@ -152,7 +142,7 @@ async fn request(stream: &mut (impl AsyncRead + Unpin), only_begin: bool) -> Opt
         let text = String::from_utf8_lossy(&bytes);
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        if only_begin || body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
             return Some(text.into_owned());
         }
     }
