@@ -190,13 +190,14 @@ impl Dispatcher {
     async fn carry_out(self: Arc<Self>, claim: Claim, stop: Stop) -> Done {
         let now = in_milliseconds(self.means.clock.now());
         let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
-        let came = AssertUnwindSafe(self.means.attempt(&claim, began, &stop)).catch_unwind().await;
+        // Boxed, each alone: an attempt that waits for its destination holds no room for the writes that follow it.
+        let came = AssertUnwindSafe(Box::pin(self.means.attempt(&claim, began, &stop))).catch_unwind().await;
         let (next, outcome) = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
             Came::Ended(ended) => {
                 let outcome = ended.outcome;
-                (self.end(&claim, began, ended, &stop).await, Some(outcome))
+                (Box::pin(self.end(&claim, began, ended, &stop)).await, Some(outcome))
             }
-            Came::Rests(rest) => (self.rest(&claim, rest, &stop).await, None),
+            Came::Rests(rest) => (Box::pin(self.rest(&claim, rest, &stop)).await, None),
             Came::Left => (Next { state: State::Waiting, next_at: None }, None),
         };
         self.means.queues.ended(&claim, &next, outcome);

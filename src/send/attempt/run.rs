@@ -143,7 +143,9 @@ impl<'a> Run<'a> {
             self.add(record::digest(&action), answer);
             return Ok(());
         }
-        self.keep(stop).await?;
+        if !self.past.to_keep().1.is_empty() {
+            Box::pin(self.keep(stop)).await?;
+        }
         self.unless_the_lane_is_paused()?;
         let (means, claim) = (self.means, self.claim);
         if self.patiently(means.queues.effect(claim), &stop.soon).await.is_none() {
@@ -151,7 +153,8 @@ impl<'a> Run<'a> {
         }
         self.begun = true;
         let (digest, cut) = (record::digest(&action), cut_off(&action));
-        match self.patiently(self.bounded(action, permission), &stop.now).await {
+        // Boxed: what a future is given is held twice in the one that waits for it.
+        match self.patiently(Box::pin(self.bounded(action, permission)), &stop.now).await {
             Some(answer) => {
                 self.add(digest, answer);
                 Ok(())
@@ -215,9 +218,6 @@ impl<'a> Run<'a> {
 
     /// Has the store keep the effects so far, before a further one. What it refuses is tried again until the server stops.
     async fn keep(&mut self, stop: &Stop) -> Result<(), Halt> {
-        if self.past.to_keep().1.is_empty() {
-            return Ok(());
-        }
         let kept = self.kept(self.progress);
         let mut told = false;
         loop {

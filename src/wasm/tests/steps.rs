@@ -77,6 +77,7 @@ async fn at_most_so_many_instances_are_kept() {
         assert!(attempt.step().await.is_ok());
     }
     assert_eq!(attempts.iter().map(Attempt::is_kept).collect::<Vec<_>>(), [true, true, false, false]);
+    assert_eq!(sandbox.kept_instances(), 2);
     for (attempt, expected) in attempts.iter_mut().zip(["2", "2", "1", "1"]) {
         attempt.answer(http(200, ""));
         assert_eq!(noted(attempt.step().await), expected);

@@ -69,7 +69,7 @@ impl HttpClient {
     pub(super) async fn perform(&self, request: Request, permission: &Permission<'_>) -> Result<Response, Fault> {
         let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
-        let allowed = judge(request, permission)?;
+        let allowed = Box::new(judge(request, permission)?);
         let user = User::of(&allowed, permission);
         let sent = self.send(allowed, user, kept.min(ANSWER_BYTES_MAX));
         match tokio::time::timeout(wait.min(ANSWER_TIME_MAX), sent).await {
@@ -80,15 +80,17 @@ impl HttpClient {
 
     /// Nothing is ever sent twice: a kept connection is looked at right before it is used, and what fails after that is
     /// told.
-    async fn send(&self, allowed: Allowed, user: User, kept_bytes: usize) -> Result<Response, Fault> {
+    async fn send(&self, allowed: Box<Allowed>, user: User, kept_bytes: usize) -> Result<Response, Fault> {
         let Shared { connector, pool } = &*self.0;
         let mut connection = match pool.take(&user) {
             Some(connection) => connection,
             // Boxed: it is over before the wait for the answer begins.
             None => Box::pin(connector.open(&allowed.url, allowed.private)).await.map_err(unsent)?,
         };
-        let request = message::request(&allowed);
-        let exchanged = exchange(&mut connection, request, allowed.method, kept_bytes).await;
+        let (request, method) = (message::request(&allowed), allowed.method.clone());
+        // Nothing of it is needed while the answer is waited for.
+        drop(allowed);
+        let exchanged = exchange(&mut connection, request, method, kept_bytes).await;
         let (answer, reusable) = exchanged.map_err(|cut| {
             fault(Reach::Unanswered, "no-answer", format!("it was sent, but no whole answer came: {cut}"))
         })?;
