@@ -30,7 +30,7 @@ pub(super) struct Head {
 }
 
 /// The bytes of a request. The guard and the parser of URLs let through no line end nor space that could split them.
-pub(super) fn request(allowed: &Allowed) -> Vec<u8> {
+pub(super) fn request(allowed: &Allowed<'_>) -> Vec<u8> {
     let Allowed { method, url, headers, body, .. } = allowed;
     let mut bytes = Vec::with_capacity(HEAD_BYTES_LIKELY + body.len());
     let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| bytes.extend_from_slice(part));

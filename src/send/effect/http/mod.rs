@@ -13,7 +13,8 @@ mod pool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::guard::{Allowed, judge};
+use super::guard::{Allowed, Fetched, judge};
+use super::mask::Mask;
 use super::{EffectsError, Permission, fault};
 use crate::address::NOT_PUBLIC;
 use crate::wasm::{Fault, Reach, Request, Response};
@@ -69,18 +70,20 @@ impl HttpClient {
     pub(super) async fn perform(&self, request: Request, permission: &Permission<'_>) -> Result<Response, Fault> {
         let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
-        let allowed = Box::new(judge(request, permission)?);
+        let fetched = Fetched::new();
+        let allowed = Box::new(judge(request, permission, &fetched)?);
+        let mask = Mask::of(&allowed.carried, &fetched);
         let user = User::of(&allowed, permission);
         let sent = self.send(allowed, user, kept.min(ANSWER_BYTES_MAX));
         match tokio::time::timeout(wait.min(ANSWER_TIME_MAX), sent).await {
-            Ok(answer) => answer.map(|answer| masked(answer, permission)),
+            Ok(answer) => answer.map(|answer| masked(answer, &mask)),
             Err(_) => Err(fault(Reach::Unanswered, "timeout", format!("no whole answer within {wait:?}"))),
         }
     }
 
     /// Nothing is ever sent twice: a kept connection is looked at right before it is used, and what fails after that is
     /// told.
-    async fn send(&self, allowed: Box<Allowed>, user: User, kept_bytes: usize) -> Result<Response, Fault> {
+    async fn send(&self, allowed: Box<Allowed<'_>>, user: User, kept_bytes: usize) -> Result<Response, Fault> {
         let Shared { connector, pool } = &*self.0;
         let mut connection = match pool.take(&user) {
             Some(connection) => connection,
@@ -102,13 +105,16 @@ impl HttpClient {
 }
 
 /// An answer without the secrets that its request carried.
-fn masked(mut answer: Response, permission: &Permission<'_>) -> Response {
-    let mut values: Vec<Vec<u8>> =
-        answer.headers.iter_mut().map(|(_, value)| std::mem::take(value).into_bytes()).collect();
-    permission.seals.mask(values.iter_mut().chain([&mut answer.body]));
-    for ((_, value), masked) in answer.headers.iter_mut().zip(values) {
-        *value = String::from_utf8_lossy(&masked).into_owned();
+fn masked(mut answer: Response, mask: &Mask) -> Response {
+    if mask.is_empty() {
+        return answer;
     }
+    for (_, value) in &mut answer.headers {
+        let mut bytes = std::mem::take(value).into_bytes();
+        mask.apply(&mut bytes);
+        *value = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    mask.apply(&mut answer.body);
     answer
 }
 

@@ -33,7 +33,7 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn of(allowed: &Allowed, permission: &Permission<'_>) -> Self {
+    pub(super) fn of(allowed: &Allowed<'_>, permission: &Permission<'_>) -> Self {
         let Allowed { url, private, .. } = allowed;
         Self {
             plugin: permission.plugin.clone(),
