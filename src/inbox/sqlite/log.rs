@@ -20,7 +20,7 @@ const COPIED_AT: u32 = 1_000;
 const AGAIN_AFTER: u32 = 250;
 
 /// Pages of the log at which the writer copies what is left: 16 MiB. More only while others read without a pause.
-const REST_AT: u32 = 4_000;
+pub(super) const REST_AT: u32 = 4_000;
 
 /// Pages of the log at which the writer waits for those who read: 64 MiB. It is doubled each time that this was in vain.
 const READERS_AT: u32 = 16_000;
@@ -30,7 +30,7 @@ const READERS_WAIT: Duration = Duration::from_millis(100);
 
 /// Bytes of the log's file that are kept when it begins anew: 20 MiB, which is what it has under a load that never rests.
 /// Writing over them is cheaper than making the file grow.
-const KEPT_BYTES: u32 = 20 * 1024 * 1024;
+pub(super) const KEPT_BYTES: u32 = 20 * 1024 * 1024;
 
 /// What the writer and the copying thread share.
 #[derive(Debug, Default)]
