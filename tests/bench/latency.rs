@@ -33,9 +33,10 @@ pub async fn run() {
         let world = World::with_sink(1, sink(arrived).await);
         let probe = Probe::start(&world);
         let times = events(&world, &mut arrivals, compiles).await;
-        let disk = probe.end();
+        let (disk, late) = probe.end();
         println!("  {label}: {}", shown(&times));
-        println!("    a small append made durable meanwhile, every {PROBED_EVERY:?}: {}", shown(&disk));
+        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
+        println!("    and how much later than asked that thread woke up: {}", shown(&late));
     }
 }
 
@@ -129,9 +130,10 @@ fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> 
     let path = world.path("latency.db");
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        // A server has one sandbox, whatever it compiles.
+        let sandbox = switchbell::wasm::Sandbox::new(switchbell::wasm::Settings::new(config.plugins.limits));
+        let sandbox = sandbox.expect("a sandbox");
         while busy.load(Ordering::Relaxed) {
-            let sandbox = switchbell::wasm::Sandbox::new(switchbell::wasm::Settings::new(config.plugins.limits));
-            let sandbox = sandbox.expect("a sandbox");
             runtime.block_on(switchbell::wasm::Catalog::open(&sandbox, &config.plugins.directory));
             let connection = rusqlite::Connection::open(&path).expect("a database");
             // A connection knows of the log once it has read.
@@ -141,11 +143,11 @@ fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> 
     })
 }
 
-/// How long small appends take to be on the disk while something else is measured: what the disk does to all that write to
-/// it at that moment.
+/// What the machine does to everybody while something else is measured: how long small appends take to be on the disk, and
+/// how long a thread that may run has to wait for a core.
 struct Probe {
     is_over: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Vec<f64>>,
+    thread: std::thread::JoinHandle<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Probe {
@@ -154,20 +156,22 @@ impl Probe {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
-            let mut times = Vec::new();
+            let (mut disk, mut late) = (Vec::new(), Vec::new());
             while !over.load(Ordering::Relaxed) {
                 let began = Instant::now();
                 file.write_all(&[0; 4_096]).and_then(|()| file.sync_data()).expect("a write");
-                times.push(began.elapsed().as_secs_f64() * 1e3);
+                disk.push(began.elapsed().as_secs_f64() * 1e3);
+                let slept = Instant::now();
                 std::thread::sleep(PROBED_EVERY);
+                late.push(slept.elapsed().saturating_sub(PROBED_EVERY).as_secs_f64() * 1e3);
             }
-            times
+            (disk, late)
         });
         Self { is_over, thread }
     }
 
-    /// In milliseconds.
-    fn end(self) -> Vec<f64> {
+    /// Both in milliseconds.
+    fn end(self) -> (Vec<f64>, Vec<f64>) {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().expect("the probe")
     }

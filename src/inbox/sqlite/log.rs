@@ -23,7 +23,7 @@ const AGAIN_AFTER: u32 = 250;
 pub(super) const REST_AT: u32 = 4_000;
 
 /// Pages of the log at which the writer waits for those who read: 64 MiB. It is doubled each time that this was in vain.
-const READERS_AT: u32 = 16_000;
+pub(super) const READERS_AT: u32 = 16_000;
 
 /// How long it waits for them: a listing takes less.
 const READERS_WAIT: Duration = Duration::from_millis(100);
