@@ -37,7 +37,7 @@ pub(super) struct Session<'c> {
     due: Vec<(QueueKey, Timestamp)>,
 }
 
-/// The statements that every delivery's life runs, kept at hand: finding each by its text, time and again, is a tenth of
+/// The statements that every delivery's life runs, kept at hand: finding each by its text, time and again, is a twentieth of
 /// the writer's work.
 #[derive(Default)]
 pub(super) struct Hot<'c> {
