@@ -132,6 +132,11 @@ impl Attempt {
         past.push(effect);
     }
 
+    /// The effects since the attempt began or its last wait ended, that end included.
+    pub fn past(&self) -> &[Effect] {
+        &self.past
+    }
+
     /// Gives up the kept instance, if there is one: the next step makes a new one, which is told the whole past. For
     /// an answer that takes longer than [`Plugin::kept_time_max`].
     pub fn rest(&mut self) {
