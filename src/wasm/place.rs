@@ -11,7 +11,8 @@
 //! - whatever took so long in place, for whatever reason, is on trial again; a step on the threads that used more CPU time
 //!   than that, such as the one that is made again, sends the plugin there for its next [`SLOW_STEPS`] quick steps.
 //!
-//! So a plugin that loops now and then holds up each async thread at most once in a thousand of its steps.
+//! So a plugin that loops now and then holds up each async thread once, and not again before [`SLOW_STEPS`] quick steps.
+//! One whose steps end within those 11 ms by themselves, and so between two ticks, may do so once in [`TRIAL_STEPS`].
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! Threads of their own for the steps: WebAssembly computes without yielding, and must not hold up the async threads.
+//! Threads of their own for the steps: WebAssembly computes without yielding, and must not hold up the async threads. What
+//! is known to be quick runs [there](super::place) all the same.
 
 use std::any::Any;
 use std::collections::VecDeque;
