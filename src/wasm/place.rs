@@ -35,8 +35,8 @@ thread_local! {
     static MAY_STEP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has steps of quick plugins run on the threads of the runtime that is built: they get the stack that a step needs. On
-/// any other thread nothing changes, and steps run on threads of their own.
+/// Has steps of quick plugins run on the threads of the runtime that is built: sets their stack, which is what a step
+/// needs, and what they do when they start. On any other thread nothing changes, and steps run on threads of their own.
 pub fn stepping(builder: &mut Builder) -> &mut Builder {
     builder.thread_stack_size(THREAD_STACK_BYTES).on_thread_start(|| MAY_STEP.set(true))
 }

@@ -104,6 +104,9 @@ impl Tail {
 
     /// What was written, on one line fit to show; none when nothing was.
     pub(super) fn line(&self) -> Option<String> {
+        if self.bytes.is_empty() {
+            return None;
+        }
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let line = one_line(&text, STDERR_BYTES_MAX);
