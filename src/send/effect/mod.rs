@@ -2,8 +2,10 @@
 
 pub mod guard;
 mod http;
+mod key;
 mod mask;
 pub mod secret;
+mod token;
 
 use std::fmt;
 
@@ -60,6 +62,12 @@ impl Effects {
     /// When the system's certificates or resolver cannot be used.
     pub fn new() -> Result<Self, EffectsError> {
         HttpClient::new().map(|http| Self { http })
+    }
+
+    /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
+    /// attempts.
+    pub async fn tidy(&self) {
+        self.http.tidy().await;
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
