@@ -95,7 +95,7 @@ impl App {
         let means = Arc::new(Means {
             config: Arc::clone(&config),
             catalog,
-            effects: Effects::new().map_err(StartError::Effects)?,
+            effects: Effects::new(&config, &clock).map_err(StartError::Effects)?,
             clock: clock.clone(),
             inbox: Arc::clone(&inbox),
             queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),

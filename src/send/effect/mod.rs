@@ -11,10 +11,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::config::Grant;
+use crate::clock::Clock;
+use crate::config::{Config, Grant};
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Fault, Reach};
 use secret::Seals;
+use token::Tokens;
 
 pub use http::HttpClient;
 
@@ -41,6 +43,7 @@ pub struct Permission<'a> {
 #[derive(Clone, Debug)]
 pub struct Effects {
     http: HttpClient,
+    tokens: Tokens,
 }
 
 /// Why effects cannot be performed at all.
@@ -60,8 +63,9 @@ impl Effects {
     ///
     /// # Errors
     /// When the system's certificates or resolver cannot be used.
-    pub fn new() -> Result<Self, EffectsError> {
-        HttpClient::new().map(|http| Self { http })
+    pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
+        let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
+        Ok(Self { http: HttpClient::new()?, tokens })
     }
 
     /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
@@ -73,7 +77,7 @@ impl Effects {
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {
-            Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
+            Action::Http(request) => Answer::Http(self.http.perform(request, permission, &self.tokens).await),
             Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
             Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
             Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
