@@ -1,4 +1,5 @@
-//! What the first-party plugins share: the contract's bindings, the allocator, and helpers for text and outcomes.
+//! What the first-party plugins share: the contract's bindings, the allocator, and helpers for settings, text, JSON
+//! and outcomes.
 //!
 //! A plugin crate is `#![no_std]`, implements [`Guest`] for a unit struct, and ends in one line:
 //!
@@ -29,12 +30,19 @@ pub mod bindings {
     });
 }
 
+pub mod fields;
+pub mod http;
+pub mod json;
+pub mod level;
+pub mod link;
 #[cfg(target_arch = "wasm32")]
 #[expect(unsafe_code, reason = "an allocator and the canonical ABI's realloc deal in raw memory")]
 mod memory;
 pub mod outcome;
 pub mod secret;
+pub mod settings;
 pub mod text;
+pub mod time;
 
 pub use bindings::exports::switchbell::delivery::plugin::Guest;
 pub use bindings::switchbell::delivery::types;
