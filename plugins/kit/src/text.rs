@@ -40,6 +40,20 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// The text without characters that nobody sees and that can turn others around: zero-width ones, and those that change
+/// the direction of writing.
+///
+/// ```
+/// assert_eq!(switchbell_kit::text::visible("exe\u{202e}gpj.\u{200b}"), "exegpj.");
+/// ```
+pub fn visible(text: &str) -> String {
+    let is_hidden = |letter: char| {
+        matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}')
+            || matches!(letter, '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().filter(|letter| !is_hidden(*letter)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{cut, one_line};
