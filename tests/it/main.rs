@@ -25,4 +25,5 @@ mod pipeline;
 mod resume;
 mod simulation;
 mod support;
+mod threads;
 mod tidy;
