@@ -27,3 +27,4 @@ mod simulation;
 mod support;
 mod threads;
 mod tidy;
+mod webhooks;

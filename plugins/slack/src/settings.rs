@@ -59,7 +59,9 @@ impl Target {
             Self::Channel { token, channel, .. } => (channel.clone(), format!("{}/{channel}", identity(token))),
         };
         let lane = Lane { key, count: 1, per_seconds: 1, in_flight: 1, ordered: true };
-        Destination { label, lanes: vec![lane], extras: "{}".to_owned() }
+        let remembers = matches!(self, Self::Channel { by_subject: true, .. });
+        let extras = if remembers { "{}" } else { r#"{"memory":false}"# };
+        Destination { label, lanes: vec![lane], extras: extras.to_owned() }
     }
 
     /// The setting that is a credential when it was written out instead of coming from a secret.

@@ -44,6 +44,16 @@ fn good_settings_are_accepted_and_labelled_without_showing_a_secret() {
 }
 
 #[test]
+fn only_a_target_that_goes_by_subject_has_its_deliveries_made_one_after_the_other() {
+    let mut by_subject = by_token();
+    by_subject["thread"] = json!("subject");
+    assert_eq!(accepted(&by_subject).extras, "{}");
+    for settings in [by_token(), json!({ "webhook": WEBHOOK })] {
+        assert_eq!(accepted(&settings).extras, r#"{"memory":false}"#);
+    }
+}
+
+#[test]
 fn each_webhook_and_each_channel_of_each_bot_has_a_lane_of_its_own() {
     let settings = [
         json!({ "webhook": WEBHOOK }),
