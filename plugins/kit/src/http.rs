@@ -13,6 +13,7 @@ pub fn header(name: &str, value: &str) -> (String, String) {
 }
 
 /// A POST that waits `timeout_ms` for its answer.
+#[inline(never)]
 pub fn post(url: String, headers: Vec<(String, String)>, body: Vec<u8>, timeout_ms: u32) -> Request {
     Request {
         method: "POST".to_owned(),
@@ -34,6 +35,7 @@ pub fn find<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
 
 /// How long `Retry-After` asks to wait, in seconds: a number, or a date (RFC 9110 section 10.2.3), which is compared with
 /// the answer's own `Date` where it has one, else with `at`, when the answer came (RFC 3339).
+#[inline(never)]
 pub fn retry_after(response: &Response, at: &str) -> Option<u32> {
     let value = find(response, "retry-after")?;
     let seconds = match value.parse::<u64>() {

@@ -26,6 +26,7 @@ impl Object {
     }
 
     /// Adds a text.
+    #[inline(never)]
     pub fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.name(name);
         push_text(&mut self.0, value);
@@ -33,6 +34,7 @@ impl Object {
     }
 
     /// Adds a text, or `null`.
+    #[inline(never)]
     pub fn optional(&mut self, name: &str, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
@@ -62,6 +64,7 @@ impl Object {
 }
 
 /// A list of values that are JSON already.
+#[inline(never)]
 pub fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
     let mut text = "[".to_string();
     for (number, item) in items.into_iter().enumerate() {
@@ -81,6 +84,7 @@ pub fn text(value: &str) -> String {
     text
 }
 
+#[inline(never)]
 fn push_text(out: &mut String, value: &str) {
     out.push('"');
     let mut plain = 0;

@@ -10,6 +10,9 @@
 //! Built for `wasm32-wasip2` it becomes a component of one core instance that imports types only: no WASI, no
 //! function, no resource. Such an instance is nearly free to make, and has nothing to escape through. On the host the
 //! same crate is an ordinary library, so that its tests run natively.
+//!
+//! Functions that are called in several places say `inline(never)`: a plugin is built for speed, and each copy would make
+//! its component larger and its compilation slower.
 
 #![no_std]
 

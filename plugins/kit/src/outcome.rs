@@ -25,6 +25,7 @@ pub fn failed(kind: FailureKind, reason: &str, after_seconds: Option<u32>) -> Ac
 }
 
 /// A failure that carries on with what there is; its reason is made short as that of [`failed`].
+#[inline(never)]
 pub fn failure(kind: FailureKind, reason: &str, after_seconds: Option<u32>) -> Failure {
     let reason = text::cut(&text::one_line(reason), REASON_MAX);
     Failure { kind, reason, after_seconds, resume: None, extras: "{}".to_owned() }
@@ -37,6 +38,7 @@ pub fn words(fault: &Fault) -> &str {
 
 /// The attempt failed because its effect brought no complete answer: repeated unless that cannot help (`denied`) or
 /// might do it twice (`unanswered`).
+#[inline(never)]
 pub fn fault(fault: &Fault) -> Action {
     let kind = match fault.reach {
         Reach::Denied => FailureKind::Reject,

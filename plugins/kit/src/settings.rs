@@ -43,6 +43,7 @@ impl Checks {
     }
 
     /// Notes each setting that is none of the known ones.
+    #[inline(never)]
     pub fn refuse_unknown(&mut self, known: &[&str]) {
         let names: Vec<String> = self.fields.iter().map(|(name, _)| name.to_owned()).collect();
         for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
@@ -53,6 +54,11 @@ impl Checks {
 
     /// The setting as text, if it is there and good.
     pub fn text(&mut self, name: &str, check: impl Fn(&str) -> Result<(), String>) -> Option<String> {
+        self.checked(name, &check)
+    }
+
+    #[inline(never)]
+    fn checked(&mut self, name: &str, check: &dyn Fn(&str) -> Result<(), String>) -> Option<String> {
         let checked = match self.fields.get(name)? {
             Field::Text(text) => check(text).map(|()| text.clone()),
             other => Err(format!("write text, not {}", other.kind())),
@@ -61,6 +67,7 @@ impl Checks {
     }
 
     /// The setting as one of some words, if it is there and good.
+    #[inline(never)]
     pub fn word(&mut self, name: &str, known: &[&str]) -> Option<String> {
         self.text(name, |word| {
             let unknown = || format!("not {word:?}{}: write {}", did_you_mean(word, known), known.join(" or "));
@@ -72,6 +79,7 @@ impl Checks {
     ///
     /// # Errors
     /// Every mistake.
+    #[inline(never)]
     pub fn end<T>(self, read: Option<T>) -> Result<T, Vec<Problem>> {
         match read {
             Some(read) if self.problems.is_empty() => Ok(read),
@@ -85,6 +93,7 @@ impl Checks {
 /// ```
 /// assert_eq!(switchbell_kit::settings::pointer(&["headers", "a/b~c"]), "/headers/a~1b~0c");
 /// ```
+#[inline(never)]
 pub fn pointer(names: &[&str]) -> String {
     names.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
 }
@@ -93,6 +102,7 @@ pub fn pointer(names: &[&str]) -> String {
 const NEAR_MAX: usize = 2;
 
 /// `: did you mean "channel"?` where one of the words is near, else nothing.
+#[inline(never)]
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (distance(word, known), known)).min();
     match near {
@@ -127,6 +137,7 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 /// Says in a reason what is wrong with settings that passed no check.
+#[inline(never)]
 pub fn invalid(problems: &[Problem]) -> String {
     match problems {
         [] => "the settings are not valid".to_owned(),

@@ -9,6 +9,7 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 /// ```
 /// assert_eq!(switchbell_kit::time::seconds("2026-03-01T12:00:06.5Z"), Some(1_772_366_406));
 /// ```
+#[inline(never)]
 pub fn seconds(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z')?;
     let (date, time) = text.split_once('T')?;
@@ -28,6 +29,7 @@ pub fn seconds(text: &str) -> Option<u64> {
 /// ```
 /// assert_eq!(switchbell_kit::time::http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
 /// ```
+#[inline(never)]
 pub fn http_date(text: &str) -> Option<u64> {
     let mut words = text.split([' ', ',', '-', ':']).filter(|word| !word.is_empty()).skip(1);
     let mut next = || words.next();

@@ -102,6 +102,7 @@ impl Results {
     }
 
     /// What is most in need of somebody's attention decides.
+    #[inline(never)]
     fn end(self) -> Action {
         if !self.uncertain.is_empty() {
             let reason = format!("it is not known who got the mail: {}", list(&self.uncertain));
@@ -141,6 +142,7 @@ pub(crate) fn end(progress: Progress, denied: &[About]) -> Action {
     outcome::failed(kind, &format!("nobody got it: {}", list(&without)), None)
 }
 
+#[inline(never)]
 fn list(about: &[About]) -> String {
     let each: Vec<String> = about.iter().map(|(to, words)| format!("{to}: {words}")).collect();
     each.join("; ")

@@ -36,6 +36,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// Reads settings, or says everything that is wrong with them.
+    #[inline(never)]
     pub(crate) fn read(settings: &str) -> Result<Self, Vec<Problem>> {
         let mut checks = Checks::read(settings, 2)?;
         checks.refuse_unknown(&["to", "subject"]);

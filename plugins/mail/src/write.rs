@@ -11,12 +11,14 @@ pub(crate) const WIDTH: usize = 76;
 const LEADING_MAX: usize = 20;
 
 /// The text on one line, without characters that nobody sees.
+#[inline(never)]
 pub(crate) fn line(untrusted: &str) -> String {
     text::one_line(&text::visible(untrusted))
 }
 
 /// Adds a paragraph: `first` begins its first line, `rest` the others. A word that is too long stays whole: broken, a URL
 /// would lead nowhere.
+#[inline(never)]
 pub(crate) fn paragraph(out: &mut String, first: &str, rest: &str, untrusted: &str) {
     let mut width = first.chars().count();
     out.push_str(first);
@@ -40,6 +42,7 @@ pub(crate) fn paragraph(out: &mut String, first: &str, rest: &str, untrusted: &s
 
 /// Adds a text of several lines, each of them indented: so none is a signature's separator (`-- `), a quote (`>`) or a
 /// mailbox's separator (`From `), and none looks like a line of ours.
+#[inline(never)]
 pub(crate) fn block(out: &mut String, indent: &str, untrusted: &str) {
     for untrusted in untrusted.trim_end().split('\n') {
         let untrusted = text::visible(untrusted);

@@ -87,6 +87,7 @@ const RECONNECT: &[(&[&str], &str)] = &[
 const RESTRICTED: &str = "restricted_action";
 
 /// Ends the attempt by what came of its request.
+#[inline(never)]
 pub(crate) fn outcome(target: &Target, effect: &Effect, thread: &Thread<'_>) -> Action {
     match &effect.answer {
         Answer::Http(Ok(response)) => read(target, response, &effect.at, thread),
@@ -105,6 +106,7 @@ fn without_credential(target: &Target, text: &str) -> String {
 }
 
 /// The fields of an answer: its own, and those of the message that it echoes.
+#[inline(never)]
 pub(crate) fn fields(response: &Response) -> Fields {
     Fields::read(&response.body, 2).unwrap_or_default()
 }

@@ -18,6 +18,7 @@ use crate::settings::Target;
 const TIMEOUT_MS: u32 = 30_000;
 
 /// Posts the delivery's message; with `thread_ts` as a reply in that thread.
+#[inline(never)]
 pub(crate) fn post(target: &Target, delivery: &Delivery, thread_ts: Option<&str>) -> Action {
     if delivery.notifications.is_empty() {
         return outcome::failed(FailureKind::Reject, "the delivery holds no notification", None);

@@ -46,6 +46,7 @@ pub(crate) enum Target {
 
 impl Target {
     /// Reads settings, or says everything that is wrong with them.
+    #[inline(never)]
     pub(crate) fn read(settings: &str) -> Result<Self, Vec<Problem>> {
         let mut checks = Checks::read(settings, 1)?;
         let target = read(&mut checks);

@@ -27,6 +27,7 @@ const BODY_BYTES_MAX: usize = 1_000;
 const LINK_BYTES_MAX: usize = 2_048;
 
 /// Structured mode: attributes and data in one JSON object, or a list of them.
+#[inline(never)]
 pub(crate) fn structured(delivery: &Delivery) -> Payload {
     match delivery.notifications.as_slice() {
         [only] if delivery.omitted == 0 => {
@@ -76,6 +77,7 @@ fn data(notification: &Notification) -> &str {
 
 /// Required and optional attributes, then extensions, whose names are lower-case letters. An event's id is unique within its
 /// source: both name the workspace and the connector, whose names hold no slash.
+#[inline(never)]
 fn attributes(delivery: &Delivery, notification: &Notification) -> Vec<(&'static str, String)> {
     let Notification { source, event_id, .. } = notification;
     let workspace = &delivery.workspace;
