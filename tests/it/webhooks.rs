@@ -159,7 +159,7 @@ async fn an_event_arrives_in_each_format_as_libraries_read_it() {
 
 #[tokio::test]
 async fn a_digest_arrives_as_a_batch() {
-    let mut stage = stage(", collect: { wait: 2s, most: 2 }").await;
+    let mut stage = stage(", collect: { by: none, wait: 2s, most: 2 }").await;
     let _server = stage.begin();
     ["one", "two"].iter().for_each(|title| stage.add(title));
     let arrived = stage.endpoint.next(3).await;
