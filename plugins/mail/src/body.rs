@@ -1,7 +1,7 @@
 //! The text of a mail: one notification, or a digest.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use switchbell_kit::types::{Delivery, Level, Notification};
 use switchbell_kit::{level, text};
@@ -142,5 +142,5 @@ fn footer(out: &mut String, delivery: &Delivery) {
 
 fn inbox(delivery: &Delivery) -> Option<String> {
     let url = line(delivery.inbox_url.as_deref()?);
-    (!url.is_empty() && url.len() <= URL_MAX / 2).then(|| url.to_string())
+    (!url.is_empty() && url.len() <= URL_MAX / 2).then_some(url)
 }

@@ -94,7 +94,7 @@ impl Target {
     /// What a person calls it, and what paces it: its URL. Receivers take events in any order, and by how much they ask to
     /// wait, all that is for this URL waits.
     pub(crate) fn destination(&self) -> Destination {
-        let label = link::host(&self.url).map_or("webhook", |host| host).to_owned();
+        let label = link::host(&self.url).unwrap_or("webhook").to_owned();
         let key = identity(&self.url);
         let lane = Lane { key, count: 0, per_seconds: 0, in_flight: IN_FLIGHT_MAX, ordered: false };
         Destination { label, lanes: vec![lane], extras: "{}".to_owned() }
