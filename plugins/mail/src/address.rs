@@ -30,9 +30,9 @@ pub(crate) fn check(address: &str) -> Result<(), String> {
     }
 }
 
-/// A dot-atom (RFC 5322 section 3.2.3).
+/// A dot-atom (RFC 5322 section 3.2.3), without the signs that ask a relay to pass the mail on (`%`, `!`).
 fn is_local(local: &str) -> bool {
-    let special = |byte: u8| b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+    let special = |byte: u8| b"#$&'*+-/=?^_`{|}~".contains(&byte);
     let is_atom =
         |atom: &str| !atom.is_empty() && atom.bytes().all(|byte| byte.is_ascii_alphanumeric() || special(byte));
     local.len() <= LOCAL_MAX && local.split('.').all(is_atom)

@@ -66,6 +66,8 @@ fn every_mistake_has_its_place_and_its_remedy() {
         (r#"{"to":"a@b@example.com"}"#, "/to", "not an address"),
         (r#"{"to":".ops@example.com"}"#, "/to", "not an address"),
         (r#"{"to":"o..ps@example.com"}"#, "/to", "not an address"),
+        (r#"{"to":"ops%example.org@example.com"}"#, "/to", "not an address"),
+        (r#"{"to":"example.org!ops@example.com"}"#, "/to", "not an address"),
         (r#"{"to":"ops@example..com"}"#, "/to", "not an address"),
         (r#"{"to":"ops@-example.com"}"#, "/to", "not an address"),
         (r#"{"to":"ops@example.com."}"#, "/to", "not an address"),
