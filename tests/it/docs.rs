@@ -113,6 +113,7 @@ fn folder(operator: &str, workspace: &str) -> TempDir {
     fs::create_dir_all(folder.path().join("plugins")).unwrap();
     for (from, target) in [
         ("dist/plugins/slack.wasm", "plugins"),
+        ("dist/plugins/mail.wasm", "plugins"),
         ("dist/plugins/webhook.wasm", "plugins"),
         ("dist/guests/smallest.wasm", "guests"),
     ] {
