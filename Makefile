@@ -13,7 +13,7 @@ PYTHON_OUTBOX := examples/outbox-python/.venv/.ready
 NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v1 v2)
 RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
-PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3)
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks)
 
 .PHONY: demo test lint bench plugins guests deps clean
 

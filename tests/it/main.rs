@@ -25,4 +25,6 @@ mod pipeline;
 mod resume;
 mod simulation;
 mod support;
+mod threads;
 mod tidy;
+mod webhooks;
