@@ -86,10 +86,14 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// The first field of this name.
+    pub(crate) fn field(self, name: &str) -> Option<Value<'a>> {
+        self.fields().find_map(|(found, value)| (found == name).then_some(value))
+    }
+
     /// The first field of this name, unless it is null.
     pub(crate) fn get(self, name: &str) -> Option<Value<'a>> {
-        let (_, value) = self.fields().find(|(found, _)| found == name)?;
-        (value.kind() != Some(Kind::Null)).then_some(value)
+        self.field(name).filter(|value| value.kind() != Some(Kind::Null))
     }
 
     /// The field of a field, and so on.

@@ -51,7 +51,7 @@ struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// None when something is wrong, which is said then.
     fn agent(&mut self) -> Option<Agent> {
         let protocol = self.protocol();
@@ -88,7 +88,12 @@ impl Reader<'_> {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.settings.fields().any(|(found, _)| found == name)
+        self.setting(name).is_some()
+    }
+
+    /// The setting, `null` too.
+    fn setting(&self, name: &str) -> Option<Value<'a>> {
+        self.settings.field(name)
     }
 
     fn protocol(&mut self) -> Option<Protocol> {
@@ -144,8 +149,8 @@ impl Reader<'_> {
     }
 
     /// The setting as text, if it is there and good.
-    fn text(&mut self, name: &str, check: impl Fn(&str) -> Result<(), String>) -> Option<String> {
-        let (_, value) = self.settings.fields().find(|(found, _)| found == name)?;
+    fn text(&mut self, name: &str, check: fn(&str) -> Result<(), String>) -> Option<String> {
+        let value = self.setting(name)?;
         let checked = match value.text() {
             Some(text) => check(&text).map(|()| text),
             None => Err(format!("write text, not {}", described(value))),
@@ -158,7 +163,7 @@ impl Reader<'_> {
     }
 
     fn max_tokens(&mut self) -> Option<u32> {
-        let (_, value) = self.settings.fields().find(|(found, _)| found == "max_tokens")?;
+        let value = self.setting("max_tokens")?;
         let tokens = value.whole::<u32>().filter(|tokens| (1..=TOKENS_MAX).contains(tokens));
         if tokens.is_none() {
             self.refuse("/max_tokens", format!("write a whole number from 1 to {TOKENS_MAX}"));
@@ -167,7 +172,7 @@ impl Reader<'_> {
     }
 
     fn report(&mut self) -> bool {
-        let Some((_, value)) = self.settings.fields().find(|(found, _)| found == "report") else { return false };
+        let Some(value) = self.setting("report") else { return false };
         if value.kind() != Some(Kind::Bool) {
             self.refuse("/report", format!("write true or false, not {}", described(value)));
         }
@@ -175,7 +180,7 @@ impl Reader<'_> {
     }
 
     fn poll(&mut self) -> Poll {
-        let Some((_, value)) = self.settings.fields().find(|(found, _)| found == "poll") else { return Poll::USUAL };
+        let Some(value) = self.setting("poll") else { return Poll::USUAL };
         if value.kind() != Some(Kind::Object) {
             self.refuse("/poll", "write {first: 2s, most: 5m, give_up: 12h}, or leave it out".to_owned());
             return Poll::USUAL;
@@ -224,8 +229,7 @@ impl Reader<'_> {
     fn tool(&mut self) -> Option<Tool> {
         let connector = self.text("connector", values::connector);
         let name = self.text("tool", values::tool);
-        let value = self.settings.fields().find(|(found, _)| found == "arguments").map(|(_, value)| value);
-        let arguments = value.and_then(|value| match arguments::check(value) {
+        let arguments = self.setting("arguments").and_then(|value| match arguments::check(value) {
             Ok(()) => Some(value.raw().to_owned()),
             Err(message) => {
                 self.refuse("/arguments", message);
