@@ -89,6 +89,7 @@ fn finish(
                 listen: server.listen,
                 store: server.store,
                 plugins: server.plugins,
+                mail: server.mail,
                 secrets: check::finished_secrets(server.secrets),
                 workspaces,
                 reads_per_minute_max: server.reads_per_minute_max,

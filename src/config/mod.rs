@@ -6,7 +6,9 @@
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
+mod grant;
 mod load;
+mod mail;
 mod manifest;
 mod mask;
 mod node;
@@ -16,6 +18,7 @@ mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod secret;
 mod section;
 mod source;
 mod suggest;
@@ -27,7 +30,7 @@ mod variables;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,9 +42,12 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use load::{Loaded, load, process_environment};
+pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};
+pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 
 /// The whole configuration.
@@ -55,6 +61,8 @@ pub struct Config {
     pub store: PathBuf,
     /// The folder of plugins, the grants and the limits.
     pub plugins: Plugins,
+    /// The relay that mail goes through; no plugin can send mail without.
+    pub mail: Option<MailRelay>,
     /// The secrets by name, with their values.
     pub secrets: BTreeMap<Name, Secret>,
     /// The workspaces, by name.
@@ -72,49 +80,6 @@ pub struct Plugins {
     pub grants: BTreeMap<Name, Grant>,
     /// What one attempt may use.
     pub limits: Limits,
-}
-
-/// What the operator lets one plugin reach.
-#[derive(Debug, Clone, Default)]
-pub struct Grant {
-    /// HTTP origins.
-    pub http: Vec<HttpGrant>,
-}
-
-/// One entry of a grant's `http` list: `host`, `host:port`, `*.suffix`, each https unless it begins with `http://`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpGrant {
-    /// `https`, or `http` where the entry says so.
-    pub scheme: &'static str,
-    /// A host name in lower case, an IP literal (IPv6 without brackets), or a suffix that begins with a dot.
-    pub host: HostPattern,
-    /// The port; the scheme's own when the entry names none.
-    pub port: u16,
-    /// Whether a name may resolve to a private address.
-    pub private: bool,
-    /// Only for these workspaces; for all when empty.
-    pub workspaces: Vec<Name>,
-}
-
-/// Which hosts a grant covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostPattern {
-    /// Exactly this host.
-    Exact(String),
-    /// Every host that ends in this text, which begins with a dot.
-    Suffix(String),
-}
-
-impl HostPattern {
-    /// Whether this covers a host: a name in lower case, or an IP literal without brackets.
-    pub fn covers(&self, host: &str) -> bool {
-        match self {
-            Self::Exact(exact) => exact == host,
-            Self::Suffix(suffix) => {
-                host.len() > suffix.len() && host.ends_with(suffix.as_str()) && host.parse::<IpAddr>().is_err()
-            }
-        }
-    }
 }
 
 /// What one attempt of a plugin may use.
@@ -139,40 +104,6 @@ impl Default for Limits {
             attempt_time_max: Duration::from_secs(24 * 3600),
         }
     }
-}
-
-/// A secret: its value and the one place it may be put.
-pub struct Secret {
-    /// The value; never printed.
-    pub value: String,
-    /// Where it may stand.
-    pub place: SecretPlace,
-    /// The hosts it may be sent to; for `url` and `connector` secrets empty means that the URL decides.
-    pub hosts: Vec<HostPattern>,
-    /// The workspaces that may use it; none when empty.
-    pub workspaces: Vec<Name>,
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Secret").field("place", &self.place).finish_non_exhaustive()
-    }
-}
-
-/// `in:` of a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// The whole URL of a request.
-    Url,
-    /// The value of this header (lower case), after the prefix and a space where there is one.
-    Header {
-        /// The header's name in lower case.
-        name: String,
-        /// Such as `Bearer`.
-        prefix: Option<String>,
-    },
-    /// The credential of a connector.
-    Connector,
 }
 
 /// One workspace: `workspaces/<name>.yaml`.

@@ -109,9 +109,9 @@ fn summary(config: &Config) -> String {
         writeln!(out, "grant {name} {:?}", grant.http).unwrap();
     }
     for (name, secret) in &config.secrets {
-        let Secret { value, place, hosts, workspaces } = secret;
-        writeln!(out, "secret {name} {} bytes, {place:?}, hosts {hosts:?}, workspaces {workspaces:?}", value.len())
-            .unwrap();
+        let Secret { place, hosts, workspaces, .. } = secret;
+        let length = secret.fixed().unwrap_or_default().len();
+        writeln!(out, "secret {name} {length} bytes, {place:?}, hosts {hosts:?}, workspaces {workspaces:?}").unwrap();
     }
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
@@ -220,7 +220,7 @@ fn a_value_may_be_as_long_as_a_header_and_its_line_end_is_not_part_of_it() {
         std::fs::write(folder.path().join("key"), "k".repeat(length) + end).unwrap();
         std::fs::write(&file, "secrets: { key: { file: key, in: connector, hosts: [a.example] } }\n").unwrap();
         let loaded = load(&file, &|_| None);
-        loaded.map(|loaded| loaded.config.secrets.into_values().next().unwrap().value.len()).ok()
+        loaded.map(|loaded| loaded.config.secrets.into_values().next().unwrap().fixed().unwrap().len()).ok()
     };
     assert_eq!(load_secret(16, "\n"), Some(16));
     assert_eq!(load_secret(15, "\n"), None);

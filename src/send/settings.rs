@@ -67,7 +67,7 @@ pub fn ungranted_urls(config: &Config) -> Vec<Problem> {
         secrets_in(&target.settings, String::new(), &mut secrets);
         for (pointer, name) in secrets {
             let Some(secret) = config.secrets.get(name.as_str()) else { continue };
-            let Ok(url) = Url::parse(&secret.value) else { continue };
+            let Ok(url) = Url::parse(secret.fixed().unwrap_or_default()) else { continue };
             let granted = grants.iter().any(|grant| grant.covers(&url, &workspace.name));
             if secret.place == SecretPlace::Url && !granted {
                 let plugin = &target.plugin;

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
-use switchbell::config::{HostPattern, OAuthGrant};
+use switchbell::config::{HostPattern, OAuthGrant, SecretValue};
 use switchbell::fetch::mcp::oauth::login::{Login, LoginError};
 use switchbell::fetch::outbox::{Outbox, ReadError};
 
@@ -155,7 +155,7 @@ async fn a_client_secret_goes_where_the_operator_lets_it_and_is_never_told() {
     }
     assert_eq!(stage.servers.grants().await, []);
     let secret = stage.secrets.values_mut().next().unwrap();
-    (secret.hosts, secret.value) = (Vec::new(), "another-secret-of-the-robot".to_owned());
+    (secret.hosts, secret.value) = (Vec::new(), SecretValue::Fixed("another-secret-of-the-robot".to_owned()));
     let (tokens, login) = (stage.tokens(), Login::begin(stage.account(), BACK).await);
     let refused = tokens.token().await.unwrap_err();
     assert!(refused.to_string().contains("invalid_client"), "{refused}");

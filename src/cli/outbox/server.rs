@@ -82,8 +82,7 @@ fn http(asked: &Arguments, url: &str, secrets: &mut BTreeMap<Name, Secret>) -> R
     }
     let mut keep = |name: &str, variable: &str| {
         let name: Name = name.parse().map_err(|error| format!("{name}: {error}"))?;
-        let secret =
-            Secret { value: value_of(variable)?, place: SecretPlace::Connector, hosts: vec![], workspaces: vec![] };
+        let secret = Secret::new(value_of(variable)?, SecretPlace::Connector);
         secrets.insert(name.clone(), secret);
         Ok::<Name, String>(name)
     };

@@ -11,7 +11,7 @@ use super::super::raw::RawSecret;
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::variables::Lookup;
-use super::super::{HostPattern, Secret, SecretPlace, suggest};
+use super::super::{HostPattern, Secret, SecretPlace, SecretValue, suggest};
 use super::server::{mentioned, path_of};
 use crate::notification::Name;
 
@@ -29,6 +29,7 @@ pub(in crate::config) struct Rule {
     pub hosts: Vec<HostPattern>,
     /// Who may use it; none when that is unusable and was reported.
     pub workspaces: Option<Vec<Name>>,
+    is_weak: bool,
     value: Value,
 }
 
@@ -44,10 +45,11 @@ impl std::fmt::Debug for Value {
 /// The secrets of a configuration without mistakes.
 pub(in crate::config) fn finished(rules: BTreeMap<Name, Rule>) -> BTreeMap<Name, Secret> {
     let finished = |(name, rule): (Name, Rule)| {
-        let Rule { place: Some(place), hosts, workspaces: Some(workspaces), value: Value(Some(value)) } = rule else {
+        let Rule { place: Some(place), hosts, workspaces: Some(workspaces), is_weak, value: Value(Some(value)) } = rule
+        else {
             return None;
         };
-        Some((name, Secret { value, place, hosts, workspaces }))
+        Some((name, Secret { value: SecretValue::Fixed(value), place, hosts, workspaces, is_weak }))
     };
     rules.into_iter().filter_map(finished).collect()
 }
@@ -63,7 +65,16 @@ pub(super) fn check(
     let entries = raw.map_or_else(Vec::new, |map| map.value.0);
     let checked = entries.into_iter().map(|Named { name, at: _, value }| {
         let rule = value.map(|raw| rule(raw, folder, lookup, mentions, report));
-        (name, rule.unwrap_or(Rule { place: None, hosts: Vec::new(), workspaces: None, value: Value(None) }))
+        (
+            name,
+            rule.unwrap_or(Rule {
+                place: None,
+                hosts: Vec::new(),
+                workspaces: None,
+                is_weak: false,
+                value: Value(None),
+            }),
+        )
     });
     checked.collect()
 }
@@ -109,7 +120,7 @@ fn rule(
     });
     let is_broken = raw.workspaces.is_none() && raw.given.has("workspaces");
     let workspaces = mentioned(raw.workspaces, mentions);
-    Rule { place, hosts, workspaces: (!is_broken).then_some(workspaces), value: Value(value) }
+    Rule { place, hosts, workspaces: (!is_broken).then_some(workspaces), is_weak, value: Value(value) }
 }
 
 /// Says what follows for a secret without `hosts`. One that no workspace may use goes only where the operator sends it.

@@ -11,7 +11,7 @@ use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
 use super::super::variables::Lookup;
-use super::super::{Plugins, Poll, Transport, suggest};
+use super::super::{MailRelay, Plugins, Poll, Transport, suggest};
 use super::catalog::{self, Entry};
 use super::plugins;
 use super::secret::{self, Rule};
@@ -39,6 +39,7 @@ pub(in crate::config) struct Server {
     pub commands: BTreeMap<Name, Command>,
     pub catalog: BTreeMap<Name, Entry>,
     pub plugins: Plugins,
+    pub mail: Option<MailRelay>,
     /// The plugins' folder as written, and the names of the plugins in it; none when it cannot be read.
     pub plugins_there: Option<(String, BTreeSet<Name>)>,
     pub secrets: BTreeMap<Name, Rule>,
@@ -81,6 +82,7 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
         commands,
         catalog,
         plugins,
+        mail: None,
         plugins_there,
         secrets,
         mentions,

@@ -78,7 +78,7 @@ pub(super) fn common(secrets: &BTreeMap<Name, Secret>, times: Times) -> Common<'
 
 pub(super) fn secret(value: &str) -> Secret {
     let place = SecretPlace::Connector;
-    Secret { value: value.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() }
+    Secret::new(value.to_owned(), place)
 }
 
 pub(super) fn outbox_at(url: &str, times: Times) -> McpOutbox {

@@ -329,7 +329,7 @@ impl Outbox for McpOutbox {
 
 fn value_of(name: &Name, secrets: &BTreeMap<Name, Secret>) -> Result<String, ReadError> {
     let missing = || ReadError::NotConnected(format!("the secret \"{name}\" is not there: add it to `secrets`"));
-    secrets.get(name).map(|secret| secret.value.clone()).ok_or_else(missing)
+    secrets.get(name).and_then(Secret::fixed).map(str::to_owned).ok_or_else(missing)
 }
 
 impl Times {

@@ -145,8 +145,11 @@ impl Means {
             workspace: &claim.queue.workspace,
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
+            delivery: &id,
+            due_at: in_milliseconds(claim.due_at),
+            on_behalf_of: &route.owner,
         };
-        let delivery = delivery(claim, id, route, sealed.settings, began, plugin.manifest());
+        let delivery = delivery(claim, id.clone(), route, sealed.settings, began, plugin.manifest());
         Run::new(self, claim, &plugin, delivery, began).until_its_end(&permission, stop).await
     }
 

@@ -2,9 +2,14 @@
 
 pub mod guard;
 mod http;
+mod key;
+mod mask;
 pub mod secret;
+mod token;
 
 use std::fmt;
+
+use jiff::Timestamp;
 
 use crate::config::Grant;
 use crate::notification::Name;
@@ -24,6 +29,12 @@ pub struct Permission<'a> {
     pub grant: &'a Grant,
     /// The secrets the target's settings name.
     pub seals: &'a Seals<'a>,
+    /// The delivery's id, stable across attempts.
+    pub delivery: &'a str,
+    /// When the delivery came due, stable across attempts.
+    pub due_at: Timestamp,
+    /// The admin on whose behalf the route acts.
+    pub on_behalf_of: &'a str,
 }
 
 /// Performs actions.

@@ -149,10 +149,9 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         private: false,
         workspaces: Vec::new(),
     };
-    let grants = Grant { http: vec![grant(sink.port()), grant(9)] };
+    let grants = Grant { http: vec![grant(sink.port()), grant(9)], ..Grant::default() };
     let plugins = ["scripted", "riskyone", "an-agent"];
-    let secret =
-        Secret { value: SECRET.to_owned(), place: SecretPlace::Url, hosts: Vec::new(), workspaces: vec![name("acme")] };
+    let secret = Secret { workspaces: vec![name("acme")], ..Secret::new(SECRET.to_owned(), SecretPlace::Url) };
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
@@ -162,6 +161,7 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
             grants: plugins.iter().map(|plugin| (name(plugin), grants.clone())).collect(),
             limits: Limits { steps_max: 8, ..Limits::default() },
         },
+        mail: None,
         secrets: BTreeMap::from([(name("hook"), secret)]),
         workspaces: BTreeMap::from([(name("acme"), workspace)]),
         reads_per_minute_max: 60,

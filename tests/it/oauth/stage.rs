@@ -43,7 +43,7 @@ impl Stage {
             poll: Poll::default(),
         };
         let (place, hosts) = (SecretPlace::Connector, Vec::new());
-        let secret = Secret { value: secret.to_owned(), place, hosts, workspaces: Vec::new() };
+        let secret = Secret { hosts, ..Secret::new(secret.to_owned(), place) };
         let secrets = BTreeMap::from([("client".parse().unwrap(), secret)]);
         let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
         Self { servers, connector, secrets, store: tempfile::tempdir().unwrap(), clock }

@@ -38,12 +38,13 @@ fn config(transport: Transport, poll: Poll) -> Config {
         router: Router::new(Vec::new()).unwrap(),
     };
     let place = SecretPlace::Connector;
-    let token = Secret { value: TOKEN.to_owned(), place, hosts: Vec::new(), workspaces: Vec::new() };
+    let token = Secret::new(TOKEN.to_owned(), place);
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
+        mail: None,
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
         reads_per_minute_max: 100_000,

@@ -122,5 +122,9 @@ impl Account {
 fn client_secret(name: &Name, secrets: &BTreeMap<Name, Secret>) -> Result<ClientSecret, ReadError> {
     let missing = || ReadError::NoToken(format!("the secret \"{name}\" is not there: add it to `secrets`"));
     let found = secrets.get(name).ok_or_else(missing)?;
-    Ok(ClientSecret { name: name.clone(), value: found.value.clone(), hosts: found.hosts.clone() })
+    Ok(ClientSecret {
+        name: name.clone(),
+        value: found.fixed().unwrap_or_default().to_owned(),
+        hosts: found.hosts.clone(),
+    })
 }
