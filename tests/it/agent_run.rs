@@ -9,8 +9,8 @@ use crate::support::{
     AGENT_KEY, Agent, Outbox, Server, Sink, World, operator, prepared, python_outbox, run, workspace,
 };
 
-/// Data whose spelling no parser would keep.
-const DATA: &str = r#"{"b":1,"a":1.50}"#;
+/// Data with its spaces, which a parser would not keep.
+const DATA: &str = r#"{"b": 1, "a": 1.5}"#;
 
 /// A world whose one route has an agent look into everything.
 struct Stage {
@@ -284,7 +284,7 @@ async fn a_response_in_the_background_is_asked_for() {
 async fn a_burst_in_one_delivery_is_one_run() {
     let mut agent = Agent::a2a_1().await;
     let with = format!("protocol: a2a, url: \"{}/\", poll: {{ first: 1s, most: 1s }}", agent.url);
-    let rest = "\n        collect: { wait: 1h, most: 3 }";
+    let rest = "\n        collect: { by: none, wait: 1h, most: 3 }";
     let stage = Stage::new(&agent, &with, "header:Authorization:Bearer", rest).await;
     let mut server = stage.serve();
     server.wait_for("bootstrap=true");

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 
 use switchbell_kit::outcome;
-use switchbell_kit::types::{Action, Answer, Delivery, Effect, FailureKind, Pause, Response};
+use switchbell_kit::types::{Action, Answer, Delivery, Effect, FailureKind, Fault, Pause, Reach, Response};
 
 use crate::progress::{Begun, OtherAgent, Progress, Revision, Run};
 use crate::refusal::{Refusal, Reply};
@@ -103,6 +103,11 @@ impl Attempt<'_> {
                 let reply = self.reply(response);
                 let said = self.read(&reply, Some(&run.id));
                 Next::Action(self.asked(run, said))
+            }
+            // Asking again is harmless: a question that was lost, by a crash of the host too, is as good as none.
+            (Stage::Poll(run), Answer::Http(Err(Fault { reach: Reach::Unanswered, .. }))) => {
+                let id = run.id.clone();
+                Next::Action(self.asked(run, Said::Running(id)))
             }
             (Stage::Poll(run), Answer::Http(Err(fault))) => {
                 Next::Action(self.asked(run, Said::Refused(Refusal::of_poll_fault(fault))))

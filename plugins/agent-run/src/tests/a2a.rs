@@ -201,7 +201,7 @@ fn errors_of_a_question_never_begin_another_run() {
         (Answer::Http(Ok(response(404, "gone"))), Unknown, Some(r#"{"ended":1}"#)),
         (Answer::Http(Ok(response(502, "bad gateway"))), Retry, None),
         (Answer::Http(Ok(response(403, "no"))), Reconnect, None),
-        (Answer::Http(Err(fault(Reach::Unanswered))), Retry, None),
+        (Answer::Http(Err(fault(Reach::Unsent))), Retry, None),
         (Answer::Http(Err(fault(Reach::Denied))), Reconnect, None),
     ];
     for (answer, kind, resume) in cases {
@@ -209,6 +209,9 @@ fn errors_of_a_question_never_begin_another_run() {
         let failure = failure(after(&by_a2a(), Some(&begun("1.0")), vec![answer]));
         assert_eq!((failure.kind, failure.resume.as_deref()), (kind, resume), "{context}");
     }
+    let lost = Answer::Http(Err(fault(Reach::Unanswered)));
+    let again = pause(after(&by_a2a(), Some(&begun("1.0")), vec![lost]));
+    assert!(again.resume.unwrap().contains(r#""polls":2"#), "a question that was lost counts, and is asked again");
 }
 
 #[test]
