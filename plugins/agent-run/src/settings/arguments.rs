@@ -4,6 +4,8 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
+use switchbell_kit::secret::is_placeholder;
+
 use crate::json::{Kind, Value, quoted};
 
 /// What a message tells to write.
@@ -22,6 +24,10 @@ pub(super) fn check(arguments: Value<'_>) -> Result<(), String> {
     }
     if arguments.raw().len() > BYTES_MAX {
         return Err(format!("longer than {BYTES_MAX} bytes"));
+    }
+    let is_secret = |piece: Piece<'_>| Value::new(piece.text).text().is_some_and(|text| is_placeholder(&text));
+    if pieces(arguments.raw()).any(is_secret) {
+        return Err("no argument can be a secret: the connector is called with its own credential".to_owned());
     }
     let has = |word: &str| pieces(arguments.raw()).any(|piece| piece.word() == Some(word));
     if has("{input}") || (has("{prompt}") && has("{notification}")) {

@@ -31,6 +31,7 @@ pub(super) fn prompt(value: &str) -> Result<(), String> {
     if value.trim().is_empty() {
         return Err("empty: write what the agent is to do".to_owned());
     }
+    not_secret(value)?;
     limited(value, PROMPT_MAX)
 }
 
@@ -70,10 +71,12 @@ pub(super) fn host(url: &str) -> &str {
 }
 
 pub(super) fn model(value: &str) -> Result<(), String> {
+    not_secret(value)?;
     visible(value, NAME_MAX, "a model has a name without spaces, as its vendor writes it")
 }
 
 pub(super) fn tool(value: &str) -> Result<(), String> {
+    not_secret(value)?;
     visible(value, NAME_MAX, "a tool has a name without spaces, as its connector lists it")
 }
 
@@ -130,6 +133,11 @@ pub(super) fn seconds(value: &str) -> Result<u32, String> {
         Some(total) => Ok(total),
         None => Err("at most 7d".to_owned()),
     }
+}
+
+/// Where the host would refuse a placeholder, it is said before a delivery depends on it.
+fn not_secret(value: &str) -> Result<(), String> {
+    if is_placeholder(value) { Err("cannot be a secret: write it out".to_owned()) } else { Ok(()) }
 }
 
 fn visible(value: &str, characters_max: usize, otherwise: &str) -> Result<(), String> {

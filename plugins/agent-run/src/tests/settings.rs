@@ -91,6 +91,7 @@ fn single_settings_are_checked() {
         (json!({ "prompt": "  \n" }), "/prompt", "empty"),
         (json!({ "prompt": long }), "/prompt", "longer than 16000 characters"),
         (json!({ "prompt": null }), "/prompt", "write text, not null"),
+        (json!({ "prompt": KEY }), "/prompt", "cannot be a secret"),
         (json!({ "url": "agents.example" }), "/url", "not a URL"),
         (json!({ "url": "https://" }), "/url", "not a URL"),
         (json!({ "url": "ftp://agents.example" }), "/url", "not a URL"),
@@ -121,6 +122,7 @@ fn single_settings_are_checked() {
         (json!({ "url": KEY }), "/url", "cannot be a secret"),
         (json!({ "url": "https://a.example/?version=1" }), "/url", "leave out the query"),
         (json!({ "model": "gpt 5" }), "/model", "a name without spaces"),
+        (json!({ "model": KEY }), "/model", "cannot be a secret"),
         (json!({ "max_tokens": 0 }), "/max_tokens", "a whole number from 1"),
         (json!({ "max_tokens": 1.5 }), "/max_tokens", "a whole number from 1"),
         (json!({ "max_tokens": "many" }), "/max_tokens", "a whole number from 1"),
@@ -160,6 +162,9 @@ fn the_prompt_and_the_notification_need_a_place_among_the_arguments() {
     for arguments in bad {
         check(&with(by_tool(), json!({ "arguments": arguments })), &[("/arguments", "{notification}")]);
     }
+    check(&with(by_tool(), json!({ "tool": KEY })), &[("/tool", "cannot be a secret")]);
+    let secret = json!({ "all": "{input}", "deep": [{ "key": KEY }] });
+    check(&with(by_tool(), json!({ "arguments": secret })), &[("/arguments", "no argument can be a secret")]);
     let long = json!({ "all": "{input}", "pad": "x".repeat(20_000) });
     check(&with(by_tool(), json!({ "arguments": long })), &[("/arguments", "longer than 16384 bytes")]);
 }
