@@ -359,11 +359,25 @@ async fn a_model_that_is_busy_is_asked_again() {
     }
 }
 
+const MODELS: [&str; 3] = ["openai", "openai-chat", "anthropic"];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_refuses_is_told_in_its_own_words() {
-    for protocol in ["openai", "openai-chat", "anthropic"] {
+    for protocol in MODELS {
         check_answers(protocol, "wrong", "dead", &["reject"], "No such thing.").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_is_not_accepted_blocks_the_target_until_a_person_mends_it() {
+    for protocol in MODELS {
         check_answers(protocol, "locked", "blocked", &["reconnect"], "Invalid key.").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_broke_may_have_run_and_is_not_asked_again() {
+    for protocol in MODELS {
         check_answers(protocol, "broken", "unknown", &["unknown"], "It broke.").await;
     }
 }
