@@ -123,13 +123,8 @@ fn folder(operator: &str, workspace: &str) -> TempDir {
     values(operator, "manifest: ").for_each(|name| write(name, MANIFEST));
     values(workspace, "manifest: ").for_each(|name| write(&format!("workspaces/{name}"), MANIFEST));
     fs::create_dir_all(folder.path().join("plugins")).unwrap();
-    for (from, target) in [
-        ("dist/plugins/slack.wasm", "plugins"),
-        ("dist/plugins/mail.wasm", "plugins"),
-        ("dist/plugins/webhook.wasm", "plugins"),
-        ("dist/guests/smallest.wasm", "guests"),
-    ] {
-        let from = prepared(from, target);
+    let plugins = fs::read_dir(prepared("dist/plugins", "plugins")).unwrap().map(|entry| entry.unwrap().path());
+    for from in plugins.chain([prepared("dist/guests/smallest.wasm", "guests")]) {
         fs::copy(&from, folder.path().join("plugins").join(from.file_name().unwrap())).unwrap();
     }
     folder

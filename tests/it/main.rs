@@ -9,6 +9,7 @@
     reason = "tests may fail so"
 )]
 
+mod agent_run;
 mod cli;
 mod connector;
 mod crash;

@@ -101,7 +101,8 @@ async fn a_request_says_what_the_plugin_asked_and_no_more() {
     let peer = Peer::open(OK, Then::Stay).await;
     ask(&client(), SLACK, post(peer.url("/a b?c=d#e"), "hello")).await.unwrap();
     let head = format!(
-        "POST /a%20b?c=d HTTP/1.1\r\ncontent-type: text/plain\r\nuser-agent: switchbell/{}\r\naccept: */*\r\naccept-encoding: identity\r\nhost: {}\r\n",
+        "POST /a%20b?c=d HTTP/1.1\r\ncontent-type: text/plain\r\nuser-agent: switchbell/{}\r\naccept: */*\r\n\
+         accept-encoding: identity\r\nhost: {}\r\n",
         env!("CARGO_PKG_VERSION"),
         peer.address
     );
@@ -109,7 +110,7 @@ async fn a_request_says_what_the_plugin_asked_and_no_more() {
     let mut own = post(peer.url("/"), "");
     own.headers = [("USER-AGENT", "mine"), ("accept", "x/y")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
     ask(&client(), SLACK, Request { method: "GET".to_owned(), ..own.clone() }).await.unwrap();
-    let head = format!("user-agent: mine\r\naccept: x/y\r\nhost: {}\r\n", peer.address);
+    let head = format!("user-agent: mine\r\naccept: x/y\r\naccept-encoding: identity\r\nhost: {}\r\n", peer.address);
     assert_eq!(peer.requests()[1], format!("GET / HTTP/1.1\r\n{head}\r\n"));
     ask(&client(), SLACK, own).await.unwrap();
     assert_eq!(peer.requests()[2], format!("POST / HTTP/1.1\r\n{head}content-length: 0\r\n\r\n"));
