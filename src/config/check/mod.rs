@@ -13,6 +13,7 @@ mod server;
 mod timing;
 mod workspace;
 
+pub(super) use plugins::check as plugins;
 pub(super) use secret::finished as finished_secrets;
 pub(super) use server::{Server, mentioned_workspaces, path_of, server};
 pub(super) use workspace::workspace;
