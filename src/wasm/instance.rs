@@ -12,8 +12,8 @@ use super::limits::{ACTION_BYTES_MAX, HANDLES_MAX, STACK_BYTES_MAX, TABLE_ELEMEN
 use super::state::{Inputs, State};
 use super::text::{self, one_line};
 
-/// Characters of standard error shown with a fault.
-const SAID_LENGTH_MAX: usize = 1000;
+/// Characters of standard error shown with a fault: its end, short enough to be whole in a reason that is kept.
+const SAID_LENGTH_MAX: usize = 350;
 
 /// What Rust appends to every panic, and what is of no use to somebody who runs the plugin.
 const BACKTRACE_HINT: &str = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";

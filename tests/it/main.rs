@@ -17,6 +17,7 @@ mod docs;
 mod fetch_real;
 mod hostile;
 mod inbox_contract;
+mod limits;
 mod login;
 mod misbehaving;
 mod oauth;

@@ -24,7 +24,7 @@ pub(crate) fn act(asked: &Asked<'_>) -> Option<Action> {
         ("bad-text", _) => Action::Done(Receipt { note: Some(no_text()), ..receipt("") }),
         ("bad-extras", _) => Action::Http(Request { extras: "nothing".into(), ..request(at) }),
         ("bad-resume", _) => Action::Wait(Pause { seconds: 1, resume: Some("{".into()) }),
-        ("deep-extras", _) => Action::Http(Request { extras: "[".repeat(100_000), ..request(at) }),
+        ("deep-extras", _) => Action::Http(Request { extras: "[".repeat(60_000), ..request(at) }),
         ("absurd-numbers", 0) => {
             Action::Http(Request { timeout_ms: Some(u32::MAX), response_max: Some(u32::MAX), ..request(at) })
         }
