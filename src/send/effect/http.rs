@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 
-use super::guard::{Allowed, judge};
+use super::guard::{Allowed, Fetched, judge};
+use super::mask::Mask;
 use super::{EffectsError, Permission, fault};
 use crate::address::{NOT_PUBLIC, PublicOnly};
 use crate::wasm::{Fault, Reach, Request, Response};
@@ -44,14 +45,16 @@ impl HttpClient {
     pub(super) async fn perform(&self, request: Request, permission: &Permission<'_>) -> Result<Response, Fault> {
         let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
-        let allowed = judge(request, permission)?;
+        let fetched = Fetched::new();
+        let allowed = judge(request, permission, &fetched)?;
+        let mask = Mask::of(&allowed.carried, &fetched);
         match tokio::time::timeout(wait.min(ANSWER_TIME_MAX), self.send(allowed, kept.min(ANSWER_BYTES_MAX))).await {
-            Ok(answer) => answer.map(|answer| masked(answer, permission)),
+            Ok(answer) => answer.map(|answer| masked(answer, &mask)),
             Err(_) => Err(fault(Reach::Unanswered, "timeout", format!("no whole answer within {wait:?}"))),
         }
     }
 
-    async fn send(&self, allowed: Allowed, kept_bytes: usize) -> Result<Response, Fault> {
+    async fn send(&self, allowed: Allowed<'_>, kept_bytes: usize) -> Result<Response, Fault> {
         let client = if allowed.private { &self.private } else { &self.public };
         let request = client.request(allowed.method, allowed.url).headers(allowed.headers).body(allowed.body);
         let answer = request.send().await.map_err(failed)?;
@@ -77,13 +80,16 @@ impl HttpClient {
 }
 
 /// An answer without the secrets that its request carried.
-fn masked(mut answer: Response, permission: &Permission<'_>) -> Response {
-    let mut values: Vec<Vec<u8>> =
-        answer.headers.iter_mut().map(|(_, value)| std::mem::take(value).into_bytes()).collect();
-    permission.seals.mask(values.iter_mut().chain([&mut answer.body]));
-    for ((_, value), masked) in answer.headers.iter_mut().zip(values) {
-        *value = String::from_utf8_lossy(&masked).into_owned();
+fn masked(mut answer: Response, mask: &Mask) -> Response {
+    if mask.is_empty() {
+        return answer;
     }
+    for (_, value) in &mut answer.headers {
+        let mut bytes = std::mem::take(value).into_bytes();
+        mask.apply(&mut bytes);
+        *value = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    mask.apply(&mut answer.body);
     answer
 }
 

@@ -2,6 +2,7 @@
 
 pub mod guard;
 mod http;
+mod mask;
 pub mod secret;
 
 use std::fmt;
