@@ -229,7 +229,7 @@ impl Stage {
 
     /// The deliveries of a route, newest first.
     pub fn deliveries(&self, route: &str) -> Vec<Value> {
-        let listed = self.world.json(&self.ops, &["deliveries", "list", "--route", route]);
+        let listed = self.world.json(&self.ops, &["deliveries", "list", "--route", route, "--limit", "1000"]);
         listed.as_array().unwrap().clone()
     }
 

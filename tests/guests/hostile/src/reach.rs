@@ -7,7 +7,7 @@ use crate::nonsense::message;
 
 pub(crate) fn act(asked: &Asked<'_>) -> Option<Action> {
     let text = |key| asked.settings.text(key);
-    let (at, secret) = (text("at"), text("secret"));
+    let (at, secret) = (text("at"), text("key"));
     if !asked.past.is_empty() {
         return Some(reported(asked.past));
     }
