@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use memchr::memmem;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use wasmtime::Engine;
@@ -176,10 +177,10 @@ fn toolchain(bytes: &[u8]) -> Option<Toolchain> {
     let marks: [(&[u8], Toolchain); 4] = [
         (b"componentize-py", Toolchain::Python),
         (b"ComponentizeJS", Toolchain::JavaScript),
-        (b"componentize-js", Toolchain::JavaScript),
+        (b"StarlingMonkey", Toolchain::JavaScript),
         (b"rustc", Toolchain::Rust),
     ];
-    let is_in = |mark: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+    let is_in = |mark: &[u8]| memmem::find(bytes, mark).is_some();
     marks.into_iter().find(|(mark, _)| is_in(mark)).map(|(_, toolchain)| toolchain)
 }
 
