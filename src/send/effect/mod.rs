@@ -2,8 +2,10 @@
 
 pub mod guard;
 mod http;
+mod key;
 mod mask;
 pub mod secret;
+mod token;
 
 use std::fmt;
 

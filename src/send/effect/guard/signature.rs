@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ring::signature::Ed25519KeyPair;
 use ring::{digest, hmac};
 use url::Url;
 
 use super::super::denied;
+use super::super::key::ed25519_key;
 use super::filling::Filling;
 use super::header::Header;
 use crate::config::SecretPlace;
@@ -145,21 +145,6 @@ fn ed25519(key: &str, message: &[u8]) -> Result<Vec<u8>, Fault> {
     let pair = ed25519_key(key)
         .ok_or_else(|| wrong("the key of an ed25519 signature is `whsk_` and base64, or PKCS#8 in PEM".to_owned()))?;
     Ok(pair.sign(message).as_ref().to_vec())
-}
-
-/// A private key as Standard Webhooks writes it (`whsk_` and base64 of the seed, or of seed and public key), or PKCS#8 in
-/// PEM (RFC 8410).
-pub(in crate::send::effect) fn ed25519_key(text: &str) -> Option<Ed25519KeyPair> {
-    if let Some(text) = text.strip_prefix("whsk_") {
-        let bytes = STANDARD.decode(text).ok()?;
-        return match bytes.split_at_checked(32)? {
-            (seed, []) => Ed25519KeyPair::from_seed_unchecked(seed).ok(),
-            (seed, public) => Ed25519KeyPair::from_seed_and_public_key(seed, public).ok(),
-        };
-    }
-    let inner = text.trim().strip_prefix("-----BEGIN PRIVATE KEY-----")?.strip_suffix("-----END PRIVATE KEY-----")?;
-    let der = STANDARD.decode(inner.split_ascii_whitespace().collect::<String>()).ok()?;
-    Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok()
 }
 
 fn hex(bytes: &[u8]) -> String {
