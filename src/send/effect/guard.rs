@@ -8,9 +8,10 @@ mod signature;
 
 use std::net::IpAddr;
 
+use http::Method;
+use http::header::HeaderMap;
 use memchr::memmem;
-use reqwest::header::HeaderMap;
-use reqwest::{Method, Url};
+use url::Url;
 
 use super::{Permission, denied};
 use crate::config::{Grant, HostPattern, HttpGrant, TokenSource};

@@ -64,6 +64,12 @@ impl Effects {
         HttpClient::new().map(|http| Self { http })
     }
 
+    /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
+    /// attempts.
+    pub async fn tidy(&self) {
+        self.http.tidy().await;
+    }
+
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {

@@ -1,8 +1,10 @@
 //! Sealed secrets: plugins see placeholders, and the host puts values in where a secret's own rule allows.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use memchr::memmem;
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 
 use super::mask::{Mask, replace_all};
@@ -109,14 +111,14 @@ pub fn seal<'a>(
         by_placeholder.insert(placeholder.clone(), (name, secret));
         Ok(placeholder)
     };
-    let settings = replace(settings, &mut placeholder)?.to_string();
+    let settings = text_with(settings, &mut placeholder)?;
     Ok(Sealed { settings, seals: Seals { by_placeholder } })
 }
 
 /// The settings as a plugin's `check` sees them: with stand-ins of the same form, always the same.
 pub fn stand_in(settings: &Value) -> String {
     let stand_in = |name: &str| Ok::<_, NoSuchSecret>(stand_in_of(name));
-    replace(settings, &mut { stand_in }).map_or_else(|_| "{}".to_owned(), |settings| settings.to_string())
+    text_with(settings, &mut { stand_in }).unwrap_or_else(|_| "{}".to_owned())
 }
 
 /// The key of a lane as `check` gave it, with a keyed hash of the value in the place of each secret's stand-in: two
@@ -145,20 +147,42 @@ pub fn host_allowed(hosts: &[HostPattern], host: &str) -> bool {
     hosts.iter().any(|pattern| pattern.covers(host))
 }
 
-fn replace<E>(value: &Value, placeholder: &mut impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
-    Ok(match value {
-        Value::Object(object) => match secret_reference(value) {
-            Some(name) => Value::String(placeholder(name)?),
-            None => {
-                let members = object.iter().map(|(key, member)| Ok((key.clone(), replace(member, placeholder)?)));
-                Value::Object(members.collect::<Result<_, E>>()?)
-            }
-        },
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| replace(item, placeholder)).collect::<Result<_, E>>()?)
+/// JSON text of `settings` with a placeholder in the place of each secret.
+fn text_with<E>(settings: &Value, placeholder: &mut dyn FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+    let replacing = RefCell::new(Replacing { placeholder, error: None });
+    let text = serde_json::to_string(&Replaced { value: settings, replacing: &replacing });
+    // Nothing else can go wrong: the keys of JSON are texts.
+    replacing.into_inner().error.map_or_else(|| Ok(text.unwrap_or_default()), Err)
+}
+
+struct Replacing<'p, E> {
+    placeholder: &'p mut dyn FnMut(&str) -> Result<String, E>,
+    error: Option<E>,
+}
+
+/// Written without a copy of the settings, once for each attempt.
+struct Replaced<'v, 'p, E> {
+    value: &'v Value,
+    replacing: &'v RefCell<Replacing<'p, E>>,
+}
+
+impl<E> Serialize for Replaced<'_, '_, E> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let replaced = |value| Replaced { value, replacing: self.replacing };
+        match self.value {
+            Value::Object(object) => match secret_reference(self.value) {
+                Some(name) => {
+                    let mut replacing = self.replacing.borrow_mut();
+                    let placeholder = (replacing.placeholder)(name);
+                    let placeholder = placeholder.map_err(|error| replacing.error = Some(error));
+                    serializer.serialize_str(&placeholder.map_err(|()| S::Error::custom("no such secret"))?)
+                }
+                None => serializer.collect_map(object.iter().map(|(key, member)| (key, replaced(member)))),
+            },
+            Value::Array(items) => serializer.collect_seq(items.iter().map(replaced)),
+            plain => plain.serialize(serializer),
         }
-        plain => plain.clone(),
-    })
+    }
 }
 
 /// The name in `{"secret": NAME}`.
