@@ -72,7 +72,13 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
     ("an `extras` object | 64 KiB", &[(ACTION, "EXTRAS_BYTES_MAX: usize = 64 << 10;")]),
     ("what `remember` and `resume` keep, each | 64 KiB", &[(ACTION, "KEPT_BYTES_MAX: usize = 64 << 10;")]),
     ("an HTTP answer's body | 256 KiB", &[(HTTP, "ANSWER_BYTES_MAX: usize = 256 * 1024;")]),
-    ("an HTTP answer's headers | 100", &[(HTTP, "ANSWER_HEADERS_MAX: usize = 100;")]),
+    (
+        "an HTTP answer's headers | 100, 64 KiB together",
+        &[
+            ("src/send/effect/http/message.rs", "HEADERS_MAX: usize = 100;"),
+            ("src/send/effect/http/exchange.rs", "HEAD_BYTES_MAX: usize = 64 * 1024;"),
+        ],
+    ),
     ("time to an HTTP answer | 30 s", &[(HTTP, "ANSWER_TIME_MAX: Duration = Duration::from_secs(30);")]),
     (
         "a note, reason or reference | 2000 characters, 500 of which are kept",
@@ -82,7 +88,7 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
 
 const SANDBOX: &str = "src/wasm/limits.rs";
 const ACTION: &str = "src/wasm/action.rs";
-const HTTP: &str = "src/send/effect/http.rs";
+const HTTP: &str = "src/send/effect/http/mod.rs";
 
 fn text(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap()
