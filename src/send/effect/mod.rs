@@ -2,18 +2,21 @@
 
 pub mod guard;
 mod http;
+pub mod mail;
 pub mod secret;
 
 use std::fmt;
 
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
-use crate::config::Grant;
+use crate::config::{Config, Grant};
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Fault, Reach};
 use secret::Seals;
 
 pub use http::HttpClient;
+pub use mail::MailClient;
 
 /// What one attempt may do: decided once, when it begins.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub struct Permission<'a> {
     pub plugin: &'a Name,
     /// For whose workspace.
     pub workspace: &'a Name,
+    /// The route that matched.
+    pub route: &'a Name,
     /// What the operator granted the plugin.
     pub grant: &'a Grant,
     /// The secrets the target's settings name.
@@ -38,6 +43,7 @@ pub struct Permission<'a> {
 #[derive(Clone, Debug)]
 pub struct Effects {
     http: HttpClient,
+    mail: MailClient,
 }
 
 /// Why effects cannot be performed at all.
@@ -46,7 +52,7 @@ pub struct EffectsError(String);
 
 impl fmt::Display for EffectsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the HTTP client cannot be set up: {}", self.0)
+        write!(out, "effects cannot be performed: {}", self.0)
     }
 }
 
@@ -57,15 +63,20 @@ impl Effects {
     ///
     /// # Errors
     /// When the system's certificates or resolver cannot be used.
-    pub fn new() -> Result<Self, EffectsError> {
-        HttpClient::new().map(|http| Self { http })
+    pub fn new(config: &Config) -> Result<Self, EffectsError> {
+        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)? })
+    }
+
+    /// Closes connections to the mail relay that have been idle for too long, until told to stop.
+    pub async fn tend(self, stop: CancellationToken) {
+        self.mail.tend(&stop).await;
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {
             Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
-            Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
+            Action::Mail(message) => Answer::Mail(self.mail.perform(message, permission).await),
             Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
             Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
             Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),
