@@ -17,6 +17,7 @@ mod docs;
 mod fetch_real;
 mod inbox_contract;
 mod login;
+mod mail;
 mod misbehaving;
 mod oauth;
 mod outbox_check;

@@ -237,7 +237,10 @@ impl Round<'_> {
                     return Err(fault);
                 }
                 Came::Lost(fault) => return Err(fault),
-                Came::Stale => may_be_old = false,
+                Came::Stale => {
+                    self.relay.pool.forget();
+                    may_be_old = false;
+                }
             }
         }
     }

@@ -37,11 +37,22 @@ impl Pool {
         timeout_at(until, self.seats.acquire()).await.ok()?.ok()
     }
 
-    /// The connection that was idle for the shortest time.
+    /// The connection that was idle for the shortest time. A new one is opened only while none is idle.
     pub(super) fn take(&self) -> Option<Conversation> {
         let now = Instant::now();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.pop().filter(|(since, _)| now.duration_since(*since) < IDLE_TIME_MAX).map(|(_, conversation)| conversation)
+        let (since, latest) = idle.pop()?;
+        if now.duration_since(since) < IDLE_TIME_MAX {
+            return Some(latest);
+        }
+        // All others were idle for longer.
+        idle.clear();
+        None
+    }
+
+    /// Gives up all idle connections: one that was idle for less than they were has turned out to be dead.
+    pub(super) fn forget(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Keeps a connection for the next mail.

@@ -5,7 +5,7 @@
 //! | no connection | `unsent` | `connect` |
 //! | TLS failed; the certificate is not accepted | `unsent` | `tls`, `certificate` |
 //! | no STARTTLS, no way to sign in | `unsent` | `no-starttls`, `no-sign-in` |
-//! | the relay turned this server away (greeting, EHLO, STARTTLS) | `refused` | `relay-refused` |
+//! | the relay turned this server away (greeting, EHLO, STARTTLS) | `refused` (4yz), `unsent` (5yz) | `relay-refused` |
 //! | the relay did not take user and password | `refused` | `sign-in` |
 //! | the relay did not take this recipient or this mail | `refused` | `recipient-refused` |
 //! | the relay closes (421) | `refused` | `relay-closing` |
@@ -24,6 +24,9 @@ const WORDS_CHARS_MAX: usize = 400;
 
 /// The relay's reply when it closes the connection (RFC 5321 §3.8): busy, stopping, or too many connections.
 const CLOSING: u16 = 421;
+
+/// Replies that a person must mend `mail.user` or `mail.password` for (RFC 4954 §6).
+const SIGN_IN: [u16; 4] = [530, 534, 535, 538];
 
 /// What went wrong.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,9 +150,16 @@ impl Trouble {
                 "the relay offers neither PLAIN nor LOGIN to sign in: the operator may mend `mail.user` or the relay"
                     .to_owned(),
             ),
-            Self::Door(status, words) => refused(status, "relay-refused", "the relay turned this server away", &words),
+            Self::Door(status, words) => {
+                not_about_the_mail(status, "relay-refused", "the relay turned this server away", &words)
+            }
             Self::SignIn(status, words) => {
-                refused(status, "sign-in", "the relay did not take `mail.user` and `mail.password`", &words)
+                let what = "the relay did not take `mail.user` and `mail.password`";
+                if SIGN_IN.contains(&status) {
+                    refused(status, "sign-in", what, &words)
+                } else {
+                    not_about_the_mail(status, "sign-in", what, &words)
+                }
             }
             Self::No(CLOSING, words) => refused(CLOSING, "relay-closing", "the relay closed the connection", &words),
             Self::No(status, words) => refused(status, "recipient-refused", "the relay refused", &words),
@@ -163,6 +173,13 @@ impl Trouble {
 fn refused(status: u16, code: &str, what: &str, words: &str) -> Fault {
     let message = format!("{what}: {status} {words}").trim_end().to_owned();
     Fault { status: Some(status), ..fault(Reach::Refused, code, message) }
+}
+
+/// A refusal that says nothing of the mail. One for good would have a plugin give the mail up, which another day the relay
+/// takes; so to a plugin there was no connection.
+fn not_about_the_mail(status: u16, code: &str, what: &str, words: &str) -> Fault {
+    let fault = refused(status, code, what, words);
+    if status < 500 { fault } else { Fault { reach: Reach::Unsent, ..fault } }
 }
 
 /// Words of a relay as they are kept: one line, without control characters, cut.
