@@ -76,6 +76,9 @@ async fn scripted(replies: &'static [&'static [u8]]) -> (u16, tokio::task::JoinH
         let mut reply = replies.next();
         while let Some(now) = reply {
             write.write_all(now).await.unwrap();
+            if replies.len() == 0 {
+                write.shutdown().await.unwrap();
+            }
             is_mail |= now.starts_with(b"354");
             reply = None;
             // What is said after the last answer is heard, too.

@@ -35,7 +35,9 @@ pub struct Setup<'a> {
 pub const PLAIN: Setup<'static> = Setup { tls: "none", identity: None, signs_in: false };
 
 fn python() -> Command {
-    Command::new(prepared("tests/peers/smtp/.venv/bin/python", "deps"))
+    let mut command = Command::new(prepared("tests/peers/smtp/.venv/bin/python", "deps"));
+    command.args(["-W", "ignore"]);
+    command
 }
 
 impl Relay {

@@ -213,3 +213,59 @@ impl Conversation {
         let _ = timeout(patience, self.smtp.quit()).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
+
+    use super::*;
+    use crate::wasm::{Fault, Reach};
+
+    /// Answers up to the mail, reads this much of it, and breaks the connection.
+    async fn relay(stream: DuplexStream, read_bytes: usize) {
+        let mut stream = BufReader::new(stream);
+        for reply in ["220 hi\r\n", "250 relay.example\r\n", "250 ok\r\n", "250 ok\r\n", "354 go\r\n"] {
+            stream.write_all(reply.as_bytes()).await.unwrap();
+            if !reply.starts_with("354") {
+                stream.read_line(&mut String::new()).await.unwrap();
+            }
+        }
+        stream.read_exact(&mut vec![0; read_bytes]).await.unwrap();
+    }
+
+    async fn handed_over(mail: &[u8], read_bytes: usize) -> Came {
+        let (ours, theirs) = duplex(64);
+        let sending = async {
+            let peer = SocketAddr::from(([127, 0, 0, 1], 25));
+            let smtp = greet(Box::new(Turns::new(ours, peer)), &ClientId::default()).await.unwrap();
+            let address = "ops@example.com".parse().unwrap();
+            Conversation { smtp, carried: 0 }.hand_over(&address, &address, mail, within_a_reply()).await
+        };
+        tokio::join!(sending, relay(theirs, read_bytes)).0
+    }
+
+    #[tokio::test]
+    async fn only_a_mail_whose_final_dot_was_sent_may_have_been_taken() {
+        let mail = vec![b'a'; 1_000];
+        let with_dot = mail.len() + "\r\n.\r\n".len();
+        for (read_bytes, expected) in [(0, Reach::Unsent), (500, Reach::Unsent), (with_dot, Reach::Unanswered)] {
+            match handed_over(&mail, read_bytes).await {
+                Came::Lost(Fault { reach, .. }) => assert_eq!(reach, expected, "after {read_bytes} bytes"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_password_shows_in_what_is_logged() {
+        let trust = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+        let trust = trust.with_safe_default_protocol_versions().unwrap();
+        let trust = trust.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+        let credentials = Some(Credentials::new("bell".to_owned(), "very-secret".to_owned()));
+        let (host, tls, trust) = ("smtp.example.com".to_owned(), MailTls::StartTls, Arc::new(trust));
+        let shown = format!("{:?}", Door { host, port: 587, tls, trust, credentials });
+        assert!(shown.contains("smtp.example.com") && !shown.contains("very-secret"), "{shown}");
+    }
+}
