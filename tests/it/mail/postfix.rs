@@ -1,11 +1,11 @@
 //! Postfix, as Debian has it: what it answers, and what it puts into a mailbox.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use serde_json::json;
@@ -42,6 +42,12 @@ fn run(command: &mut Command) -> Vec<u8> {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {said}; is Postfix there? Run `make deps`");
     output.stdout
+}
+
+/// Sends each line on until nobody listens.
+fn forward(from: impl Read + Send + 'static, to: Sender<String>) {
+    let lines = BufReader::new(from).lines().map_while(Result::ok);
+    std::thread::spawn(move || lines.for_each(|line| drop(to.send(line))));
 }
 
 fn free_port() -> u16 {
@@ -117,10 +123,10 @@ impl Postfix {
         }
         let mut command = as_root("/usr/sbin/postfix");
         command.args(["-c", &format!("{path}/etc"), "start-fg"]).stdin(Stdio::null());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
-        let read = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        std::thread::spawn(move || read.for_each(|line| drop(sender.send(line))));
+        forward(child.stdout.take().unwrap(), sender.clone());
+        forward(child.stderr.take().unwrap(), sender);
         let mut postfix = Self { clear, implicit, lines, child, folder };
         postfix.wait_for("daemon started");
         postfix
@@ -194,7 +200,7 @@ async fn delivered(tls: MailTls) {
         assert_eq!(header("Date").len(), 1);
         assert_eq!(read["to"], json!([format!("{name}@example.com")]));
         assert_eq!((&read["text"], &read["defects"]), (&json!(text), &json!([])));
-        let is_protected = header("Received")[0].as_str().unwrap().contains("TLS");
+        let is_protected = header("Received")[0].as_str().unwrap().contains("with ESMTPS ");
         assert_eq!(is_protected, tls != MailTls::None);
     }
 }

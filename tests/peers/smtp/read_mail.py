@@ -19,7 +19,8 @@ print(
             "date": mail["Date"].datetime.isoformat(),
             "to": [address.addr_spec for address in mail["To"].addresses],
             "from": [[address.display_name, address.addr_spec] for address in mail["From"].addresses],
-            "text": mail.get_content(),
+            # Lines of a mail end in CRLF on the wire, and in LF in a mailbox.
+            "text": mail.get_content().replace("\r\n", "\n"),
         }
     )
 )

@@ -127,7 +127,8 @@ proptest! {
         let text = text.replace('\r', "\n");
         let plain = written(&AllowedMail { thread: thread.as_ref().map(|_| "t".to_owned()), ..mail() });
         let mail = AllowedMail { subject, text, thread, ..mail() };
-        let written = written(&mail);
+        // As it is transmitted.
+        let written = format!("{}\r\n", written(&mail));
         prop_assert_eq!(headers(&written), headers(&plain));
         prop_assert!(written.is_ascii());
         for line in written.split("\r\n") {
