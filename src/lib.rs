@@ -11,7 +11,8 @@
 //! 6. [`serve`]: what others read over HTTP;
 //! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
-//! [`app`] puts them together. [`address`], [`clock`], [`notification`] and [`telemetry`] serve them all.
+//! [`app`] puts them together. [`address`], [`clock`], [`notification`], [`private_file`] and [`telemetry`] serve them
+//! all.
 
 pub mod address;
 pub mod app;
@@ -21,6 +22,7 @@ pub mod config;
 pub mod fetch;
 pub mod inbox;
 pub mod notification;
+pub mod private_file;
 pub mod route;
 pub mod send;
 pub mod serve;

@@ -22,6 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{self, Config, process_environment};
 use crate::notification::Name;
+use crate::wasm::stepping;
 use output::{fail, tell};
 
 /// Exit code when a command did its work and found something wrong.
@@ -74,7 +75,8 @@ pub fn main() -> ExitCode {
     };
     // The only TLS provider linked; a second call in one process keeps the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = match stepping(&mut builder).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(format_args!("cannot start: {error}")),
     };

@@ -53,7 +53,8 @@ impl Keys {
 }
 
 fn hex(tag: &hmac::Tag, bytes: usize) -> String {
-    tag.as_ref().iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    tag.as_ref().iter().take(bytes).flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 #[cfg(test)]

@@ -91,6 +91,8 @@ impl Dispatcher {
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
     pub async fn run(self: Arc<Self>, stop: Stop) {
+        let effects = self.means.effects.clone();
+        let mut tidying = std::pin::pin!(effects.tidy());
         let Means { queues, inbox, clock, .. } = &*self.means;
         let mut tasks = JoinSet::new();
         let (mut claiming, mut look, mut wake_at) = (false, true, None);
@@ -109,6 +111,7 @@ impl Dispatcher {
                 news = inbox.news() => self.take(news, &mut tasks, &stop),
                 () = queues.changed() => look = true,
                 () = clock.sleep(sleep), if !claiming => look = true,
+                () = &mut tidying => {}
                 Some(done) = tasks.join_next() => match done {
                     Ok(Done::Attempted) => {}
                     Ok(Done::Claimed(claims)) => {
@@ -187,13 +190,14 @@ impl Dispatcher {
     async fn carry_out(self: Arc<Self>, claim: Claim, stop: Stop) -> Done {
         let now = in_milliseconds(self.means.clock.now());
         let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
-        let came = AssertUnwindSafe(self.means.attempt(&claim, began, &stop)).catch_unwind().await;
+        // Boxed, each alone: an attempt that waits for its destination holds no room for the writes that follow it.
+        let came = AssertUnwindSafe(Box::pin(self.means.attempt(&claim, began, &stop))).catch_unwind().await;
         let (next, outcome) = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
             Came::Ended(ended) => {
                 let outcome = ended.outcome;
-                (self.end(&claim, began, ended, &stop).await, Some(outcome))
+                (Box::pin(self.end(&claim, began, ended, &stop)).await, Some(outcome))
             }
-            Came::Rests(rest) => (self.rest(&claim, rest, &stop).await, None),
+            Came::Rests(rest) => (Box::pin(self.rest(&claim, rest, &stop)).await, None),
             Came::Left => (Next { state: State::Waiting, next_at: None }, None),
         };
         self.means.queues.ended(&claim, &next, outcome);

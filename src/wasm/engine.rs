@@ -16,7 +16,7 @@ use crate::config::Limits;
 
 use super::fault::SandboxError;
 use super::limits::{
-    ACTION_BYTES_MAX, CORE_INSTANCES_MAX, HANDLES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, MEMORIES_MAX,
+    ACTION_BYTES_MAX, CORE_INSTANCES_MAX, CpuBudget, HANDLES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, MEMORIES_MAX,
     STACK_BYTES_MAX, TABLE_ELEMENTS_MAX, TABLES_MAX,
 };
 use super::state::{Inputs, State};
@@ -75,8 +75,11 @@ pub(super) struct Shared {
     pub(super) ticker: Ticker,
     pub(super) limits: Limits,
     pub(super) kept_time_max: Duration,
+    pub(super) kept_instances_max: usize,
     /// Permits to keep an instance between two steps.
     pub(super) keep: Arc<Semaphore>,
+    /// Permits to run a step in place: one for each thread for steps.
+    pub(super) in_place: Semaphore,
     /// The permit to compile: it takes all cores and, for large plugins, half a gigabyte.
     pub(super) compile: Arc<Semaphore>,
     pub(super) key: [u8; 32],
@@ -96,7 +99,7 @@ impl Sandbox {
     pub fn new(settings: Settings) -> Result<Self, SandboxError> {
         let threads = settings.threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let kept = settings.kept_instances_max.min(KEPT_INSTANCES_MAX);
-        let engine = engine(kept + threads.get(), settings.limits.memory_bytes_max)?;
+        let engine = engine(kept + 2 * threads.get(), settings.limits.memory_bytes_max)?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| SandboxError(format!("{error:#}")))?;
         let no_thread = |error| SandboxError(format!("no thread could be started: {error}"));
@@ -105,19 +108,26 @@ impl Sandbox {
             ticker: Ticker::start(&engine).map_err(no_thread)?,
             limits: settings.limits,
             kept_time_max: settings.kept_time_max,
+            kept_instances_max: kept,
             keep: Arc::new(Semaphore::new(kept)),
+            in_place: Semaphore::new(threads.get()),
             compile: Arc::new(Semaphore::new(1)),
             key: settings.key.map_or_else(draw_key, Ok)?,
             linker,
             engine,
         })))
     }
+
+    /// Instances that attempts keep between two steps at this moment.
+    pub fn kept_instances(&self) -> usize {
+        self.0.kept_instances_max.saturating_sub(self.0.keep.available_permits())
+    }
 }
 
 impl Shared {
     /// A store in which one instance may run under all limits.
-    pub(super) fn store(&self, inputs: Inputs) -> Store<State> {
-        let state = State::begin(inputs, self.limits.memory_bytes_max, self.limits.step_cpu_max);
+    pub(super) fn store(&self, inputs: Inputs, cpu: CpuBudget) -> Store<State> {
+        let state = State::begin(inputs, self.limits.memory_bytes_max, cpu);
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(ACTION_BYTES_MAX);

@@ -8,7 +8,7 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 use super::bindings::switchbell::delivery::types::{Action, Delivery, Destination, Effect, Problem};
 use super::engine::Shared;
 use super::fault::{LimitKind, StepFault};
-use super::limits::{ACTION_BYTES_MAX, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
+use super::limits::{ACTION_BYTES_MAX, CpuBudget, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
 use super::state::{Inputs, State};
 use super::text::{self, one_line};
 
@@ -67,8 +67,8 @@ impl Program {
     }
 
     /// Makes an instance. Its first call shares the CPU time with this.
-    pub(super) fn instantiate(&self, inputs: Inputs) -> Result<Instance, StepFault> {
-        let mut store = self.shared.store(inputs);
+    pub(super) fn instantiate(&self, inputs: Inputs, cpu: CpuBudget) -> Result<Instance, StepFault> {
+        let mut store = self.shared.store(inputs, cpu);
         match self.component.instantiate(&mut store) {
             Ok(instance) => Ok(Instance { store, instance, step: None }),
             Err(error) => Err(explain(&error, &self.shared, store.data())),
@@ -128,8 +128,8 @@ impl Program {
 
 impl Instance {
     /// Begins a further step in this instance.
-    pub(super) fn begin_again(&mut self, inputs: Inputs, shared: &Shared) {
-        self.store.data_mut().begin_again(inputs, shared.limits.step_cpu_max);
+    pub(super) fn begin_again(&mut self, inputs: Inputs, cpu: CpuBudget) {
+        self.store.data_mut().begin_again(inputs, cpu);
     }
 
     /// What the plugin wrote to standard error in this step, on one line.

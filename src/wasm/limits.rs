@@ -1,6 +1,6 @@
 //! Every maximum of the sandbox, and the two that are enforced while a plugin runs: memory and CPU time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{ResourceLimiter, UpdateDeadline};
@@ -116,35 +116,45 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// The CPU time a step has left. It counts what its thread really used, so a loaded machine never punishes a plugin.
+/// The time a step has left.
 ///
-/// It counts from the first tick on: reading a thread's clock is a system call, and a usual step is over before any
-/// tick.
+/// On a thread for steps it is CPU time, so a loaded machine never punishes a plugin. It counts from the first tick on:
+/// reading a thread's clock is a system call, and a usual step is over before any tick.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CpuBudget {
-    first_tick_at: Option<Duration>,
-    cpu_max: Duration,
+pub(super) enum CpuBudget {
+    /// CPU time of the thread.
+    Cpu { first_tick_at: Option<Duration>, cpu_max: Duration },
+    /// Wall time, of a step that is made again elsewhere when it is over.
+    InPlace { began: Instant, time_max: Duration },
 }
 
 impl CpuBudget {
     /// A whole budget.
     pub(super) fn new(cpu_max: Duration) -> Self {
-        Self { first_tick_at: None, cpu_max }
+        Self::Cpu { first_tick_at: None, cpu_max }
     }
 
-    /// What happens to the step at a tick, on its own thread: at most two ticks pass beyond its time.
+    /// The budget of a step in place.
+    pub(super) fn in_place(began: Instant, time_max: Duration) -> Self {
+        Self::InPlace { began, time_max }
+    }
+
+    /// What happens to the step at a tick, on its own thread: at most two ticks pass beyond its CPU time, one beyond its
+    /// time in place.
     pub(super) fn verdict(&mut self) -> UpdateDeadline {
-        let now = thread_cpu_time();
-        let first_tick_at = *self.first_tick_at.get_or_insert(now);
-        if now.saturating_sub(first_tick_at) >= self.cpu_max {
-            UpdateDeadline::Interrupt
-        } else {
-            UpdateDeadline::Continue(1)
-        }
+        let is_over = match self {
+            Self::Cpu { first_tick_at, cpu_max } => {
+                let now = thread_cpu_time();
+                now.saturating_sub(*first_tick_at.get_or_insert(now)) >= *cpu_max
+            }
+            Self::InPlace { began, time_max } => began.elapsed() >= *time_max,
+        };
+        if is_over { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) }
     }
 }
 
-fn thread_cpu_time() -> Duration {
+/// The CPU time that the calling thread has used.
+pub(super) fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
@@ -185,5 +195,8 @@ mod tests {
         assert!(matches!(unused.verdict(), UpdateDeadline::Continue(1)));
         let mut used_up = CpuBudget::new(Duration::ZERO);
         assert!(matches!(used_up.verdict(), UpdateDeadline::Interrupt));
+        let hour = Duration::from_secs(3600);
+        assert!(matches!(CpuBudget::in_place(Instant::now(), hour).verdict(), UpdateDeadline::Continue(1)));
+        assert!(matches!(CpuBudget::in_place(Instant::now(), Duration::ZERO).verdict(), UpdateDeadline::Interrupt));
     }
 }

@@ -12,7 +12,7 @@ use wasmtime::component::types::ComponentItem;
 use super::engine::{Sandbox, Shared};
 use super::fault::LoadError;
 use super::instance::{Exports, Program};
-use super::limits::PLUGIN_BYTES_MAX;
+use super::limits::{CpuBudget, PLUGIN_BYTES_MAX};
 use super::manifest::Manifest;
 use super::plugin::Plugin;
 use super::text::one_line;
@@ -185,7 +185,8 @@ fn wrong_world(found: &str) -> LoadError {
 /// Makes an instance, compares its types with the contract, and reads its description.
 fn describe(program: &Program) -> Result<Manifest, LoadError> {
     let _running = program.shared.ticker.running();
-    let mut instance = program.instantiate(program.inputs(None, 0)).map_err(LoadError::Describe)?;
+    let cpu = CpuBudget::new(program.shared.limits.step_cpu_max);
+    let mut instance = program.instantiate(program.inputs(None, 0), cpu).map_err(LoadError::Describe)?;
     program
         .conforms(&mut instance)
         .map_err(|mismatch| wrong_world(&format!("{PLUGIN_INTERFACE} with other types ({mismatch})")))?;

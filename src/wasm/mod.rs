@@ -27,6 +27,7 @@ mod instance;
 mod limits;
 mod load;
 mod manifest;
+mod place;
 mod plugin;
 mod state;
 #[cfg(test)]
@@ -47,4 +48,5 @@ pub use engine::{Sandbox, Settings};
 pub use fault::{CheckError, LimitKind, LoadError, SandboxError, StepFault};
 pub use limits::{ACTION_BYTES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, PLUGIN_BYTES_MAX};
 pub use manifest::{Manifest, Repeat, Wants};
+pub use place::stepping;
 pub use plugin::Plugin;

@@ -9,7 +9,9 @@ use super::attempt::Attempt;
 use super::bindings::switchbell::delivery::types::{Delivery, Destination, Problem};
 use super::fault::{CheckError, StepFault};
 use super::instance::Program;
+use super::limits::CpuBudget;
 use super::manifest::Manifest;
+use super::place::Pace;
 
 /// A plugin, compiled and ready to be asked. Cheap to clone; what runs goes on when the last clone is dropped.
 #[derive(Clone)]
@@ -19,6 +21,7 @@ struct Loaded {
     program: Program,
     manifest: Manifest,
     digest: String,
+    pace: Pace,
 }
 
 impl fmt::Debug for Plugin {
@@ -34,7 +37,7 @@ impl fmt::Debug for Plugin {
 
 impl Plugin {
     pub(super) fn new(program: Program, manifest: Manifest, digest: String) -> Self {
-        Self(Arc::new(Loaded { program, manifest, digest }))
+        Self(Arc::new(Loaded { program, manifest, digest, pace: Pace::new() }))
     }
 
     /// What it says it is.
@@ -72,10 +75,15 @@ impl Plugin {
     pub(super) fn program(&self) -> &Program {
         &self.0.program
     }
+
+    pub(super) fn pace(&self) -> &Pace {
+        &self.0.pace
+    }
 }
 
 fn check(program: &Program, settings: String) -> Result<Result<Destination, Vec<Problem>>, StepFault> {
     let _running = program.shared.ticker.running();
-    let mut instance = program.instantiate(program.inputs(None, 0))?;
+    let mut instance =
+        program.instantiate(program.inputs(None, 0), CpuBudget::new(program.shared.limits.step_cpu_max))?;
     program.check(&mut instance, settings)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -35,15 +34,15 @@ pub(super) struct State {
 
 impl State {
     /// Begins the first step of an instance.
-    pub(super) fn begin(inputs: Inputs, memory_bytes_max: usize, cpu_max: Duration) -> Self {
-        let (limiter, cpu) = (Limiter::new(memory_bytes_max), CpuBudget::new(cpu_max));
+    pub(super) fn begin(inputs: Inputs, memory_bytes_max: usize, cpu: CpuBudget) -> Self {
+        let limiter = Limiter::new(memory_bytes_max);
         Self { limiter, cpu, stderr: Tail::default(), inputs, drawn: 0 }
     }
 
     /// Begins a further step: all that is counted for each step starts again.
-    pub(super) fn begin_again(&mut self, inputs: Inputs, cpu_max: Duration) {
+    pub(super) fn begin_again(&mut self, inputs: Inputs, cpu: CpuBudget) {
         self.limiter.begin();
-        self.cpu = CpuBudget::new(cpu_max);
+        self.cpu = cpu;
         self.stderr = Tail::default();
         self.inputs = inputs;
         self.drawn = 0;
@@ -105,6 +104,9 @@ impl Tail {
 
     /// What was written, on one line fit to show; none when nothing was.
     pub(super) fn line(&self) -> Option<String> {
+        if self.bytes.is_empty() {
+            return None;
+        }
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let line = one_line(&text, STDERR_BYTES_MAX);

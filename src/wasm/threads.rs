@@ -1,4 +1,5 @@
-//! Threads of their own for the steps: WebAssembly computes without yielding, and must not hold up the async threads.
+//! Threads of their own for the steps: WebAssembly computes without yielding, and must not hold up the async threads. What
+//! is known to be quick runs [there](super::place) all the same.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use super::limits::{QUEUED_STEPS_MAX, STACK_BYTES_MAX};
 use super::text::one_line;
 
 /// The stack of a step's thread: the plugin's own and room for the host below it.
-const THREAD_STACK_BYTES: usize = STACK_BYTES_MAX + (1536 << 10);
+pub(super) const THREAD_STACK_BYTES: usize = STACK_BYTES_MAX + (1536 << 10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -67,7 +68,7 @@ impl StepThreads {
         let (answer, answered) = oneshot::channel();
         self.push(Box::new(move || {
             drop(room);
-            let result = catch_unwind(AssertUnwindSafe(job)).map_err(|payload| panic_message(&*payload));
+            let result = caught(job);
             // Nobody waits any more if the future was dropped.
             let _ = answer.send(result);
         }));
@@ -111,6 +112,11 @@ fn work(queue: &Queue) {
         // A job that answers catches its own panic; this is for what is only dropped.
         let _ = catch_unwind(AssertUnwindSafe(job));
     }
+}
+
+/// What a job answers, or what its panic said.
+pub(super) fn caught<T>(job: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(job)).map_err(|payload| panic_message(&*payload))
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

@@ -3,10 +3,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 use switchbell::clock::Clock;
 use switchbell::inbox::book::{Book, QueueKey, Rule};
 use switchbell::inbox::delivery::{Cause, Outcome};
@@ -45,27 +46,39 @@ pub async fn run() {
     for in_flight in [1, 32] {
         let count = if in_flight == 1 { DELIVERIES / 4 } else { DELIVERIES };
         let (mut delivered, mut posted, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut delivered_cpu, mut posted_cpu) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
+            let before = cpu_time();
             let ours = {
                 let (means, claim) = (Arc::clone(&means), Arc::clone(&claim));
                 concurrently(in_flight, count, move || attempt(Arc::clone(&means), Arc::clone(&claim))).await
             };
+            let between = cpu_time();
             let theirs = {
                 let (bare, url) = (bare.clone(), url.clone());
                 concurrently(in_flight, count, move || post(bare.clone(), url.clone())).await
             };
+            delivered_cpu.push((between - before).as_secs_f64() * 1e6 / count as f64);
+            posted_cpu.push((cpu_time() - between).as_secs_f64() * 1e6 / count as f64);
             delivered.push(ours);
             posted.push(theirs);
             ratios.push(100.0 * ours / theirs);
         }
         println!(
-            "  {in_flight:>2} in flight: {:>7.0} deliveries/s, {:>7.0} bare requests/s: {:.0} %",
+            "  {in_flight:>2} in flight: {:>7.0} deliveries/s, {:>7.0} bare requests/s: {:.0} %; CPU {:.0} and {:.0} µs, sink included",
             median(delivered),
             median(posted),
-            median(ratios)
+            median(ratios),
+            median(delivered_cpu),
+            median(posted_cpu)
         );
     }
     whole_path(&world, &catalog).await;
+}
+
+/// The CPU time that the process has used, the sink's included.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or_default()
 }
 
 pub fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Means> {
@@ -154,7 +167,7 @@ pub async fn unpaced(means: &Means, catalog: &Catalog) -> Book {
 
 /// From the committed event through claim, plugin and sink to the recorded outcome.
 async fn whole_path(world: &World, catalog: &Catalog) {
-    let mut rates = Vec::new();
+    let (mut rates, mut cpu) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let inbox: Arc<dyn Inbox> = Arc::new(world.inbox(&format!("whole-{round}.db")));
         let means = means(world, catalog, Arc::clone(&inbox));
@@ -163,16 +176,18 @@ async fn whole_path(world: &World, catalog: &Catalog) {
         let stop = Stop::default();
         let dispatcher = Dispatcher::start(means, Arc::new(book), counter.clone()).await.expect("a dispatcher");
         let running = tokio::spawn(dispatcher.run(stop.clone()));
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), cpu_time());
         for first in (0..DELIVERIES).step_by(500) {
             inbox.accept(intake(world, first..first + 500)).await.expect("a write");
         }
         counter.all.notified().await;
         rates.push(rate(DELIVERIES, began.elapsed()));
+        cpu.push((cpu_time() - before).as_secs_f64() * 1e6 / DELIVERIES as f64);
         stop.soon.cancel();
         running.await.expect("the dispatcher");
     }
-    println!("  whole path, event to recorded delivery, sink included: {:.0} events/s", median(rates));
+    let (rate, cpu) = (median(rates), median(cpu));
+    println!("  whole path, event to recorded delivery, sink included: {rate:.0} events/s; CPU {cpu:.0} µs an event");
 }
 
 fn intake(world: &World, numbers: std::ops::Range<usize>) -> Intake {

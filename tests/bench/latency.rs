@@ -23,20 +23,20 @@ use crate::world::{World, name, slack};
 
 const EVENTS: usize = 2_000;
 const EVERY: Duration = Duration::from_millis(5);
+/// Often enough to see what the disk does, seldom enough to be no load.
+const PROBED_EVERY: Duration = Duration::from_millis(20);
 
 pub async fn run() {
     println!("\nfrom an outbox's answer to a sink on this machine, {EVENTS} events, one every {EVERY:?}");
     for (label, compiles) in [("quiet", false), ("while plugins are compiled and the log is checkpointed", true)] {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
         let world = World::with_sink(1, sink(arrived).await);
-        let fsync = fsync_micros(&world);
+        let probe = Probe::start(&world);
         let times = events(&world, &mut arrivals, compiles).await;
-        println!(
-            "  {label}: half within {:.2} ms, 99 of 100 within {:.2} ms; an fsync here: half within {:.2} ms",
-            quantile(&times, 0.5),
-            quantile(&times, 0.99),
-            fsync / 1e3,
-        );
+        let (disk, late) = probe.end();
+        println!("  {label}: {}", shown(&times));
+        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
+        println!("    and how much later than asked that thread woke up: {}", shown(&late));
     }
 }
 
@@ -130,25 +130,56 @@ fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> 
     let path = world.path("latency.db");
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        // A server has one sandbox, whatever it compiles.
+        let sandbox = switchbell::wasm::Sandbox::new(switchbell::wasm::Settings::new(config.plugins.limits));
+        let sandbox = sandbox.expect("a sandbox");
         while busy.load(Ordering::Relaxed) {
-            let sandbox = switchbell::wasm::Sandbox::new(switchbell::wasm::Settings::new(config.plugins.limits));
-            let sandbox = sandbox.expect("a sandbox");
             runtime.block_on(switchbell::wasm::Catalog::open(&sandbox, &config.plugins.directory));
             let connection = rusqlite::Connection::open(&path).expect("a database");
+            // A connection knows of the log once it has read.
+            let _ = connection.query_row("PRAGMA schema_version", [], |_| Ok(()));
             let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     })
 }
 
-/// How long half of some small appends take to be on the disk, in microseconds.
-fn fsync_micros(world: &World) -> f64 {
-    let mut file = std::fs::File::create(world.path("fsync")).expect("a file");
-    let one = |_| {
-        let began = Instant::now();
-        file.write_all(&[0; 4_096]).and_then(|()| file.sync_data()).expect("a write");
-        began.elapsed().as_secs_f64() * 1e6
-    };
-    quantile(&(0..200).map(one).collect::<Vec<_>>(), 0.5)
+/// What the machine does to everybody while something else is measured: how long small appends take to be on the disk, and
+/// how long a thread that may run has to wait for a core.
+struct Probe {
+    is_over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Probe {
+    fn start(world: &World) -> Self {
+        let mut file = std::fs::File::create(world.path("probe")).expect("a file");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            let (mut disk, mut late) = (Vec::new(), Vec::new());
+            while !over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                file.write_all(&[0; 4_096]).and_then(|()| file.sync_data()).expect("a write");
+                disk.push(began.elapsed().as_secs_f64() * 1e3);
+                let slept = Instant::now();
+                std::thread::sleep(PROBED_EVERY);
+                late.push(slept.elapsed().saturating_sub(PROBED_EVERY).as_secs_f64() * 1e3);
+            }
+            (disk, late)
+        });
+        Self { is_over, thread }
+    }
+
+    /// Both in milliseconds.
+    fn end(self) -> (Vec<f64>, Vec<f64>) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the probe")
+    }
+}
+
+fn shown(times: &[f64]) -> String {
+    let [half, most, longest] = [0.5, 0.99, 1.0].map(|share| quantile(times, share));
+    format!("half within {half:.2} ms, 99 of 100 within {most:.2} ms, the longest {longest:.1} ms")
 }
 
 fn quantile(values: &[f64], share: f64) -> f64 {

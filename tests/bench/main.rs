@@ -17,6 +17,7 @@ mod world;
 
 use std::time::Duration;
 
+use switchbell::wasm::stepping;
 use tokio::runtime::Builder;
 
 /// Rounds of everything that is compared; medians are printed.
@@ -29,9 +30,11 @@ fn main() {
         return;
     }
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let mut builder = Builder::new_multi_thread();
+    // As the program's own.
+    let runtime = stepping(&mut builder).enable_all().build().expect("a runtime");
     runtime.block_on(poll::bare_if_asked());
-    runtime.block_on(waiting::late_if_asked());
+    runtime.block_on(waiting::role_if_asked());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
     // `cargo bench -- NAME` runs one part.

@@ -11,13 +11,16 @@ use switchbell::inbox::book::{Book, QueueKey, Rule};
 use switchbell::inbox::{Ended, Entry, Inbox, Intake, Owed, Want};
 use switchbell::route::timing::Timing;
 
+use crate::median;
 use crate::world::{World, name, notification};
-use crate::{ROUNDS, median};
 
 const QUEUES: usize = 50;
 /// Of one route.
 const TARGETS: usize = 5;
-const CLAIMED_AT_ONCE: u32 = 64;
+/// Of the smaller store's 20 in each queue, so that both hand out as many.
+const CLAIMED_AT_ONCE: u32 = 16;
+/// Queues claimed from, each once.
+const CLAIMS: usize = 30;
 
 pub async fn run() {
     println!(
@@ -91,12 +94,12 @@ async fn fill_and_claim(world: &World, path: &Path, notifications: usize, waitin
         inbox.accept(intake).await.expect("a write");
     }
     let mut times = Vec::new();
-    for round in 0..ROUNDS.min(waiting / QUEUES / 2) {
+    for round in 0..CLAIMS {
         let want = Want { queue: queue(round), most: CLAIMED_AT_ONCE, only: None, busy: Vec::new() };
         let began = Instant::now();
         let claimed = inbox.claim(Clock::system().now(), vec![want]).await.expect("a claim");
         times.push(began.elapsed().as_secs_f64());
-        assert!(!claimed.claims.is_empty());
+        assert_eq!(claimed.claims.len(), CLAIMED_AT_ONCE as usize);
     }
     Duration::from_secs_f64(median(times))
 }

@@ -1,6 +1,7 @@
 //! Events come in: notifications, and the deliveries that they owe.
 
 use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -58,46 +59,73 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result
     }
     let before = last_seq(session, place.workspace)?;
     let mut seq = before;
+    let mut known = Known::default();
     let mut seqs = Vec::with_capacity(entries.len());
     for entry in entries {
         let is_new = insert_seen(session, place, &entry.event.event_id)?;
         if is_new {
             seq += 1;
             insert_notification(session, place, rows::row_id(place.workspace, seq), entry)?;
-            owe(session, place, seq, entry)?;
+            owe(session, &mut known, place, seq, entry)?;
         }
         seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
     }
     if seq != before {
         let update = "UPDATE workspace SET last_seq = ?2 WHERE id = ?1";
-        prepare(&session.connection, update)?.execute([place.workspace, seq]).map_err(unavailable)?;
+        prepare(session.connection, update)?.execute([place.workspace, seq]).map_err(unavailable)?;
     }
     Ok(seqs)
 }
 
 fn last_seq(session: &Session, workspace: i64) -> Result<i64, InboxError> {
     let select = "SELECT last_seq FROM workspace WHERE id = ?1";
-    prepare(&session.connection, select)?.query_row([workspace], |row| row.get(0)).map_err(unavailable)
+    prepare(session.connection, select)?.query_row([workspace], |row| row.get(0)).map_err(unavailable)
+}
+
+/// Targets that the entries before owed something: neighbours mostly owe the same.
+#[derive(Default)]
+struct Known<'a> {
+    targets: Vec<(&'a Owed, Rc<Target>)>,
+}
+
+/// Targets looked through before one is looked up.
+const KNOWN_MAX: usize = 8;
+
+impl<'a> Known<'a> {
+    fn target(&mut self, session: &mut Session, workspace: &Name, owed: &'a Owed) -> Result<Rc<Target>, InboxError> {
+        let is_same = |known: &Owed| known.target == owed.target && known.route == owed.route;
+        if let Some((_, target)) = self.targets.iter().find(|(known, _)| is_same(known)) {
+            return Ok(Rc::clone(target));
+        }
+        let Owed { route, target, .. } = owed;
+        let queue = QueueKey { workspace: workspace.clone(), route: route.clone(), target: target.as_str().into() };
+        let target = session.target(&queue)?;
+        if self.targets.len() >= KNOWN_MAX {
+            self.targets.clear();
+        }
+        self.targets.push((owed, Rc::clone(&target)));
+        Ok(target)
+    }
 }
 
 /// Writes what a new notification owes, each delivery where its target's timing puts it.
-fn owe(session: &mut Session, place: &Place<'_>, seq: i64, entry: &Entry) -> Result<(), InboxError> {
-    if entry.owed.is_empty() {
-        return Ok(());
-    }
-    let notification = Notification {
-        workspace: place.name.clone(),
-        seq: seq.unsigned_abs(),
-        source: place.source_name.clone(),
-        received_at: place.received_at,
-        effective_level: entry.effective_level,
-        event: entry.event.clone(),
-    };
-    let row_id = rows::row_id(place.workspace, seq);
-    for Owed { route, target, plugin } in &entry.owed {
-        let queue = QueueKey { workspace: place.name.clone(), route: route.clone(), target: target.as_str().into() };
-        let target = session.target(&queue)?;
-        let arrival = Arrival { row_id, notification: &notification, plugin };
+fn owe<'a>(
+    session: &mut Session,
+    known: &mut Known<'a>,
+    place: &Place<'_>,
+    seq: i64,
+    entry: &'a Entry,
+) -> Result<(), InboxError> {
+    for owed in &entry.owed {
+        let target = known.target(session, place.name, owed)?;
+        let arrival = Arrival {
+            row_id: rows::row_id(place.workspace, seq),
+            source: place.source_name,
+            received_at: place.received_at,
+            level: entry.effective_level,
+            event: &entry.event,
+            plugin: &owed.plugin,
+        };
         if target.timing().is_some() {
             gather::matched(session, &target, &arrival, place.received_at)?;
         } else {
@@ -117,22 +145,17 @@ pub(super) fn at_once(
 ) -> Result<(), InboxError> {
     if let Some(why) = target.blocked() {
         let why = why.to_owned();
-        return insert_delivery(
-            session,
-            target,
-            arrival,
-            &New { state: State::Blocked, now, takes_slot, why: Some(why) },
-        )
-        .map(drop);
+        let new = New { state: State::Blocked, now, takes_slot, why: Some(why) };
+        return insert_waiting(session, target, arrival, &new);
     }
-    let subject = if target.by_subject() { arrival.notification.event.subject.as_deref() } else { None };
+    let subject = if target.by_subject() { arrival.event.subject.as_deref() } else { None };
     // What a target remembers is read with a claim of its own.
     if target.by_subject() || !session.admit(&target.queue, subject) {
-        insert_delivery(session, target, arrival, &New { state: State::Pending, now, takes_slot, why: None })?;
+        insert_waiting(session, target, arrival, &New { state: State::Pending, now, takes_slot, why: None })?;
         session.now_due(&target.queue, now);
         return Ok(());
     }
-    match insert_delivery(session, target, arrival, &New { state: State::InFlight, now, takes_slot, why: None }) {
+    match insert_in_flight(session, target, arrival, now, takes_slot) {
         Ok(number) => {
             let claim = claim_of(session, target, arrival, number, now);
             session.claimed(claim, None);
@@ -155,11 +178,22 @@ fn claim_of(session: &Session, target: &Target, arrival: &Arrival<'_>, number: i
         since: now,
         due_at: now,
         cause: Cause::First,
-        notifications: vec![arrival.notification.clone()],
+        notifications: vec![notification(target, arrival)],
         omitted: 0,
         resume: None,
         memory: None,
         begun: None,
+    }
+}
+
+fn notification(target: &Target, arrival: &Arrival<'_>) -> Notification {
+    Notification {
+        workspace: target.queue.workspace.clone(),
+        seq: rows::seq_of(arrival.row_id),
+        source: arrival.source.clone(),
+        received_at: arrival.received_at,
+        effective_level: arrival.level,
+        event: arrival.event.clone(),
     }
 }
 
@@ -170,12 +204,36 @@ struct New {
     why: Option<String>,
 }
 
-fn insert_delivery(session: &Session, target: &Target, arrival: &Arrival<'_>, new: &New) -> Result<i64, InboxError> {
-    let sql = "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, next_at, attempts, epoch,
-                                     started_at, level, slot, why)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+fn insert_in_flight(
+    session: &mut Session,
+    target: &Target,
+    arrival: &Arrival<'_>,
+    now: Timestamp,
+    takes_slot: bool,
+) -> Result<i64, InboxError> {
+    let sql =
+        "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, attempts, epoch, started_at,
+                                     level, slot)
+               VALUES (?1, ?2, ?3, 'in_flight', ?4, ?4, 1, ?5, ?4, ?6, ?7)";
+    let values = params![
+        target.row.id,
+        arrival.row_id,
+        arrival.plugin.as_str(),
+        now.as_millisecond(),
+        session.store.epoch,
+        rows::level_number(arrival.level),
+        takes_slot.then_some(1),
+    ];
+    session.hot.insert_in_flight.execute(session.connection, sql, values)?;
+    Ok(session.connection.last_insert_rowid())
+}
+
+/// Writes a delivery that waits.
+fn insert_waiting(session: &mut Session, target: &Target, arrival: &Arrival<'_>, new: &New) -> Result<(), InboxError> {
+    let sql =
+        "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, next_at, level, slot, why)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9)";
     let now = new.now.as_millisecond();
-    let flies = new.state == State::InFlight;
     let values = params![
         target.row.id,
         arrival.row_id,
@@ -183,15 +241,11 @@ fn insert_delivery(session: &Session, target: &Target, arrival: &Arrival<'_>, ne
         new.state.as_str(),
         now,
         (new.state == State::Pending).then_some(now),
-        i64::from(flies),
-        flies.then_some(session.store.epoch),
-        flies.then_some(now),
-        rows::level_number(arrival.notification.effective_level),
+        rows::level_number(arrival.level),
         new.takes_slot.then_some(1),
         new.why,
     ];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
-    Ok(session.connection.last_insert_rowid())
+    session.hot.insert_waiting.execute(session.connection, sql, values).map(drop)
 }
 
 /// Keeps the position and how the read went.
@@ -205,19 +259,19 @@ fn end_read(session: &Session, source: i64, intake: &Intake) -> Result<(), Inbox
                               revision = coalesce(?4, revision)
                        WHERE id = ?1";
             let values = params![source, intake.cursor, now, revision, is_backlog];
-            prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+            prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
         }
         Ended::Failed { reason, failures, told } => {
             let sql = "UPDATE source SET failed_at = ?2, failure = ?3, failures = ?4, told = ?5 WHERE id = ?1";
             let values = params![source, now, reason, failures, rows::told_number(*told)];
-            prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+            prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
         }
     }
     Ok(())
 }
 
 fn source(session: &Session, workspace: i64, name: &Name) -> Result<i64, InboxError> {
-    let connection = &session.connection;
+    let connection = session.connection;
     let select = "SELECT id FROM source WHERE workspace = ?1 AND name = ?2";
     let found = prepare(connection, select)?
         .query_row(params![workspace, name.as_str()], |row| row.get(0))
@@ -232,13 +286,13 @@ fn source(session: &Session, workspace: i64, name: &Name) -> Result<i64, InboxEr
 }
 
 /// Whether the source uses this id for the first time.
-fn insert_seen(session: &Session, place: &Place<'_>, event_id: &str) -> Result<bool, InboxError> {
+fn insert_seen(session: &mut Session, place: &Place<'_>, event_id: &str) -> Result<bool, InboxError> {
     let sql = "INSERT INTO seen (source, event_id, received_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
     let values = params![place.source, event_id, place.received_at.as_millisecond()];
-    Ok(prepare(&session.connection, sql)?.execute(values).map_err(unavailable)? == 1)
+    Ok(session.hot.insert_seen.execute(session.connection, sql, values)? == 1)
 }
 
-fn insert_notification(session: &Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {
+fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {
     let sql = "INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level,
                                          subject, title, body, link, data)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
@@ -258,6 +312,5 @@ fn insert_notification(session: &Session, place: &Place<'_>, id: i64, entry: &En
         event.link,
         event.data,
     ];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
-    Ok(())
+    session.hot.insert_notification.execute(session.connection, sql, values).map(drop)
 }

@@ -118,7 +118,7 @@ pub(super) fn adopt(
 fn known(session: &Session) -> Result<Vec<Known>, InboxError> {
     let select = "SELECT t.id, w.name, t.route, t.name, t.blocked IS NOT NULL
                   FROM target t JOIN workspace w ON w.id = t.workspace ORDER BY t.id";
-    let mut statement = prepare(&session.connection, select)?;
+    let mut statement = prepare(session.connection, select)?;
     let row = |row: &Row<'_>| {
         let queue = QueueKey {
             workspace: rows::name(row, 1)?,
@@ -135,7 +135,7 @@ fn known(session: &Session) -> Result<Vec<Known>, InboxError> {
 fn move_to(session: &Session, known: &Known, there: &QueueKey) -> Result<(), InboxError> {
     let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
     let values = params![known.id, there.route.as_str()];
-    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
 }
 
 /// The target is gone, and with it whatever it still was owed.
@@ -144,7 +144,7 @@ fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(),
     let mut rows = 0;
     for which in WAITS {
         let sql = format!("{set} WHERE target = ?1 AND {which}");
-        rows += prepare(&session.connection, &sql)?.execute(params![known.id, GONE]).map_err(unavailable)?;
+        rows += prepare(session.connection, &sql)?.execute(params![known.id, GONE]).map_err(unavailable)?;
     }
     if rows > 0 {
         adopted.cancelled.push((known.queue.clone(), rows.try_into().unwrap_or(u64::MAX)));
@@ -156,7 +156,7 @@ fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(),
 pub(super) fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
     let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, since = ?2, why = NULL
                WHERE target = ?1 AND state = 'blocked'";
-    prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
 }
 
 /// A clock that was ahead and was set back since leaves behind what comes due far too late: what is pending is due now, and
@@ -165,7 +165,7 @@ fn bring_back(session: &Session, target: i64, now: Timestamp) -> Result<(), Inbo
     let sql = "UPDATE delivery SET next_at = ?2
                WHERE target = ?1 AND next_at > ?2 AND (state = 'pending' OR state = 'retrying' AND next_at > ?3)";
     let values = [target, now.as_millisecond(), later(now, RETRY_WAIT_MAX).as_millisecond()];
-    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
 }
 
 /// What waits alone follows what its target says of that now.
@@ -175,13 +175,13 @@ fn follow_after(session: &Session, target: i64, timing: &Timing, now: Timestamp)
     let sql =
         "UPDATE delivery SET next_at = max(?2, (SELECT received_at FROM notification n WHERE n.id = notification) + ?3)
                WHERE target = ?1 AND next_at IS NOT NULL AND state = 'scheduled'";
-    prepare(&session.connection, sql)?.execute([target, now.as_millisecond(), wait]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute([target, now.as_millisecond(), wait]).map(drop).map_err(unavailable)
 }
 
 fn first_due(session: &Session, target: i64) -> Result<Option<Timestamp>, InboxError> {
     let select = "SELECT min(next_at) FROM delivery WHERE target = ?1 AND next_at IS NOT NULL";
     let at: Option<i64> =
-        prepare(&session.connection, select)?.query_row([target], |row| row.get(0)).map_err(unavailable)?;
+        prepare(session.connection, select)?.query_row([target], |row| row.get(0)).map_err(unavailable)?;
     Ok(at.map(moment))
 }
 
@@ -189,7 +189,7 @@ fn first_due(session: &Session, target: i64) -> Result<Option<Timestamp>, InboxE
 fn head(session: &Session, target: i64) -> Result<Option<(i64, Timestamp)>, InboxError> {
     let select = "SELECT id, next_at FROM delivery
                   WHERE target = ?1 AND next_at IS NOT NULL AND attempts > 0 ORDER BY id LIMIT 1";
-    let mut statement = prepare(&session.connection, select)?;
+    let mut statement = prepare(session.connection, select)?;
     let mut found = statement.query_map([target], |row| Ok((row.get(0)?, moment(row.get(1)?)))).map_err(unavailable)?;
     found.next().transpose().map_err(unavailable)
 }

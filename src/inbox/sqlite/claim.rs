@@ -210,7 +210,7 @@ fn find_due(
         "SELECT {DUE} FROM delivery
          WHERE target = ?1 AND next_at <= ?2 AND (next_at, id) > (?3, ?4) ORDER BY next_at, id LIMIT ?5"
     );
-    let mut statement = prepare(&session.connection, &sql)?;
+    let mut statement = prepare(session.connection, &sql)?;
     let values = params![target.row.id, now.as_millisecond(), last.0, last.1, most];
     let found = statement.query_map(values, due).map_err(unavailable)?;
     found.collect::<Result<_, _>>().map_err(unavailable)
@@ -220,14 +220,14 @@ fn find_due(
 /// keeps the others back.
 fn find_head(session: &Session, target: &Target, number: i64) -> Result<Option<Due>, InboxError> {
     let sql = format!("SELECT {DUE} FROM delivery WHERE id = ?1 AND target = ?2 AND next_at IS NOT NULL");
-    let mut statement = prepare(&session.connection, &sql)?;
+    let mut statement = prepare(session.connection, &sql)?;
     let mut found = statement.query_map([number, target.row.id], due).map_err(unavailable)?;
     found.next().transpose().map_err(unavailable)
 }
 
 fn find_one(session: &Session, id: i64) -> Result<Option<Due>, InboxError> {
     let sql = format!("SELECT {DUE} FROM delivery WHERE id = ?1");
-    let mut statement = prepare(&session.connection, &sql)?;
+    let mut statement = prepare(session.connection, &sql)?;
     let mut found = statement.query_map([id], due).map_err(unavailable)?;
     found.next().transpose().map_err(unavailable)
 }
@@ -236,7 +236,7 @@ fn find_one(session: &Session, id: i64) -> Result<Option<Due>, InboxError> {
 fn next_due(session: &Session, target: &Target) -> Result<Option<Timestamp>, InboxError> {
     let select = "SELECT min(next_at) FROM delivery WHERE target = ?1 AND next_at IS NOT NULL";
     let next: Option<i64> =
-        prepare(&session.connection, select)?.query_row([target.row.id], |row| row.get(0)).map_err(unavailable)?;
+        prepare(session.connection, select)?.query_row([target.row.id], |row| row.get(0)).map_err(unavailable)?;
     Ok(next.map(moment))
 }
 
@@ -251,7 +251,7 @@ fn put_aside(
     let next = moved(due.waiting.state, input, now)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = ?3 WHERE id = ?1";
     let values = params![due.waiting.id, next.state.as_str(), why];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     if due.has_slot { surplus_may_go(session, &target.queue, target.row.id, now) } else { Ok(()) }
 }
 
@@ -291,7 +291,7 @@ fn hand_out(
     let takes_slot = is_fresh && target.has_at_most();
     let (started_at, since_at) = (now.as_millisecond(), since.as_millisecond());
     let values = params![number, next.state.as_str(), attempt, session.store.epoch, started_at, takes_slot, since_at];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     let (notifications, omitted) = contents(session, &due.waiting)?;
     Ok(Claim {
         id: id_of(session, number),
@@ -326,7 +326,7 @@ fn begun(session: &Session, due: &Due) -> Result<Option<Begun>, InboxError> {
     let mut past = Vec::new();
     if has(HAS_EFFECTS) {
         let select = "SELECT at, digest, answer FROM effect WHERE delivery = ?1 ORDER BY number";
-        let mut statement = prepare(&session.connection, select)?;
+        let mut statement = prepare(session.connection, select)?;
         let row =
             |row: &Row<'_>| Ok(KeptEffect { at: moment(row.get(0)?), action_digest: row.get(1)?, answer: row.get(2)? });
         let found = statement.query_map([due.waiting.id], row).map_err(unavailable)?;

@@ -28,7 +28,7 @@ pub(super) fn subject(session: &Session, row: &Waiting) -> Result<Option<String>
         "SELECT CASE WHEN count(DISTINCT n.subject) = 1 AND count(n.subject) = count(*) THEN min(n.subject) END
                   FROM notification n
                   WHERE n.id = ?2 OR n.id IN (SELECT i.notification FROM item i WHERE i.delivery = ?1)";
-    prepare(&session.connection, select)?
+    prepare(session.connection, select)?
         .query_row(params![row.id, row.notification], |row| row.get(0))
         .map_err(unavailable)
 }
@@ -41,7 +41,7 @@ pub(super) fn leave_out_acknowledged(session: &Session, target: &Target, row: &W
                    SELECT 1 FROM notification n WHERE n.id = item.notification AND n.acknowledged_at IS NOT NULL
                           AND (?2 OR n.acknowledged_agent = 0))";
     let anyone = unless == Unless::AcknowledgedByAnyone;
-    prepare(&session.connection, sql)?.execute(params![row.id, anyone]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(params![row.id, anyone]).map(drop).map_err(unavailable)
 }
 
 /// What is owed, oldest first, and how many more.
@@ -62,7 +62,7 @@ pub(super) fn contents(session: &Session, row: &Waiting) -> Result<(Vec<Notifica
 }
 
 fn select(session: &Session, sql: &str, id: i64) -> Result<Vec<Notification>, InboxError> {
-    let mut statement = prepare(&session.connection, sql)?;
+    let mut statement = prepare(session.connection, sql)?;
     let found = statement.query_map([id], rows::notification).map_err(unavailable)?;
     found.collect::<Result<_, _>>().map_err(unavailable)
 }
@@ -70,7 +70,7 @@ fn select(session: &Session, sql: &str, id: i64) -> Result<Vec<Notification>, In
 pub(super) fn memory(session: &Session, target: &Target, subject: Option<&str>) -> Result<Option<Memory>, InboxError> {
     let Some(subject) = subject else { return Ok(None) };
     let select = "SELECT value, version FROM memory WHERE target = ?1 AND subject = ?2";
-    let mut statement = prepare(&session.connection, select)?;
+    let mut statement = prepare(session.connection, select)?;
     let row = |row: &Row<'_>| Ok(Memory { value: row.get(0)?, version: row.get(1)? });
     let mut found = statement.query_map(params![target.row.id, subject], row).map_err(unavailable)?;
     found.next().transpose().map_err(unavailable)

@@ -65,14 +65,14 @@ pub(super) fn join(
 impl Joining<'_> {
     fn size(&self) -> (u32, i64) {
         match self {
-            Self::New(arrival) => (1, event_bytes(&arrival.notification.event)),
+            Self::New(arrival) => (1, event_bytes(arrival.event)),
             Self::Row(row) => (row.items, row.bytes),
         }
     }
 
     fn level(&self) -> Level {
         match self {
-            Self::New(arrival) => arrival.notification.effective_level,
+            Self::New(arrival) => arrival.level,
             Self::Row(row) => row.level,
         }
     }
@@ -110,7 +110,7 @@ fn begin(
     };
     let sql = "INSERT INTO item (delivery, notification) SELECT id, notification FROM delivery WHERE id = ?1
                ON CONFLICT DO NOTHING";
-    prepare(&session.connection, sql)?.execute([id]).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute([id]).map_err(unavailable)?;
     session.now_due(&target.queue, digest.until);
     // One that may hold no more than this is full already.
     let is_full = digest.why == Why::Collect && joining.size().0 >= most(target, digest.why);
@@ -129,7 +129,7 @@ pub(super) fn stay(
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3, gather = ?4, slot = NULL WHERE id = ?1";
     let until = next.next_at.map(Timestamp::as_millisecond);
     let values = params![row.id, next.state.as_str(), until, digest.key];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, digest.until);
     Ok(())
 }
@@ -145,11 +145,11 @@ fn state_of(why: Why) -> State {
 fn add(session: &Session, open: &Waiting, joining: &Joining<'_>, most: u32) -> Result<(), InboxError> {
     match joining {
         Joining::New(arrival) => {
-            let bytes = event_bytes(&arrival.notification.event);
+            let bytes = event_bytes(arrival.event);
             let fits = open.items < most && open.bytes + bytes <= BYTES_MAX;
             let sql = "INSERT INTO item (delivery, notification, omitted) VALUES (?1, ?2, ?3)";
             let values = params![open.id, arrival.row_id, !fits];
-            prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+            prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
             let (items, bytes, omitted) = if fits { (1, bytes, 0) } else { (0, 0, 1) };
             grow(session, open, joining.level(), (items, bytes, omitted))
         }
@@ -162,13 +162,13 @@ fn grow(session: &Session, open: &Waiting, level: Level, more: (u32, i64, u32)) 
         "UPDATE delivery SET items = items + ?2, bytes = bytes + ?3, omitted = omitted + ?4, level = max(level, ?5)
                WHERE id = ?1";
     let values = params![open.id, more.0, more.1, more.2, rows::level_number(level)];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     Ok(())
 }
 
 /// Makes one digest of two; the row of the second is no more, since nobody was told its number.
 fn merge(session: &Session, open: &Waiting, row: &Waiting, most: u32) -> Result<(), InboxError> {
-    let connection = &session.connection;
+    let connection = session.connection;
     let sql = "INSERT INTO item (delivery, notification) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     prepare(connection, sql)?.execute([row.id, row.notification]).map_err(unavailable)?;
     let sql = "SELECT i.notification, octet_length(n.data) + octet_length(n.title) + octet_length(n.name)
@@ -210,12 +210,12 @@ fn close(session: &mut Session, target: &Target, id: i64, now: Timestamp) -> Res
 /// Nothing more joins it.
 fn freeze(session: &Session, id: i64) -> Result<(), InboxError> {
     let sql = "UPDATE delivery SET gather = NULL WHERE id = ?1 AND state = 'pending'";
-    prepare(&session.connection, sql)?.execute([id]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute([id]).map(drop).map_err(unavailable)
 }
 
 fn find_open(session: &Session, target: &Target, key: &str, but: i64) -> Result<Option<Waiting>, InboxError> {
     let sql = format!("SELECT {WAITING} FROM delivery WHERE target = ?1 AND gather = ?2 AND id <> ?3");
-    prepare(&session.connection, &sql)?
+    prepare(session.connection, &sql)?
         .query_row(params![target.row.id, key, but], waiting)
         .optional()
         .map_err(unavailable)
@@ -245,9 +245,9 @@ pub(super) fn insert(
         next.next_at.map(Timestamp::as_millisecond),
         escalates.then_some(Cause::Escalation.as_str()),
         gather,
-        rows::level_number(arrival.notification.effective_level),
-        event_bytes(&arrival.notification.event),
+        rows::level_number(arrival.level),
+        event_bytes(arrival.event),
     ];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     Ok(session.connection.last_insert_rowid())
 }

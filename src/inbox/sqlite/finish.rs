@@ -1,6 +1,7 @@
 //! What attempts leave behind: the past of those that go on, the end of those that are over, and what is kept for later.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
@@ -15,7 +16,7 @@ use super::people::target_of;
 use super::rows::{moment, prepare};
 use super::session::{Session, Target};
 use crate::inbox::book::{LaneKey, QueueKey};
-use crate::inbox::delivery::{Input, Outcome, State};
+use crate::inbox::delivery::{Input, Next, Outcome, State};
 use crate::inbox::{Change, DeliveryId, Fence, Finished, Kept, LaneRecord, Paused, Progress};
 
 /// Subjects that one target remembers; beyond, those forgotten longest go.
@@ -35,7 +36,7 @@ struct InFlight {
 fn held(session: &Session, id: &DeliveryId, fence: Fence) -> Result<InFlight, InboxError> {
     let select = "SELECT target, slot, flags FROM delivery WHERE id = ?1 AND epoch = ?2";
     let row = |row: &Row<'_>| Ok(InFlight { target: row.get(0)?, slot: row.get(1)?, flags: row.get(2)? });
-    prepare(&session.connection, select)?
+    prepare(session.connection, select)?
         .query_row(params![id.number, fence.epoch], row)
         .optional()
         .map_err(unavailable)?
@@ -52,7 +53,7 @@ pub(super) fn keep(session: &Session, kept: &Kept) -> Result<(), InboxError> {
     let held = held(session, &kept.id, kept.fence)?;
     let flags = flags_of(kept.progress) | (held.flags & WAITED) | HAS_EFFECTS;
     let sql = "UPDATE delivery SET steps = ?2, flags = ?3 WHERE id = ?1";
-    prepare(&session.connection, sql)?
+    prepare(session.connection, sql)?
         .execute(params![kept.id.number, kept.progress.steps, flags])
         .map_err(unavailable)?;
     add_effects(session, kept)
@@ -61,7 +62,7 @@ pub(super) fn keep(session: &Session, kept: &Kept) -> Result<(), InboxError> {
 fn add_effects(session: &Session, kept: &Kept) -> Result<(), InboxError> {
     let sql = "INSERT INTO effect (delivery, number, at, digest, answer) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT (delivery, number) DO UPDATE SET at = ?3, digest = ?4, answer = ?5";
-    let mut insert = prepare(&session.connection, sql)?;
+    let mut insert = prepare(session.connection, sql)?;
     for (number, effect) in (kept.kept_before..).zip(&kept.effects) {
         let at = effect.at.as_millisecond();
         let number = i64::try_from(number).unwrap_or(i64::MAX);
@@ -89,7 +90,7 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, steps = ?4, flags = ?5 WHERE id = ?1";
     let at = next.next_at.map(Timestamp::as_millisecond);
     let values = params![id, next.state.as_str(), at, paused.kept.progress.steps, flags];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     change_resume(session, id, &paused.resume)?;
     keep_lanes(session, &paused.lanes)?;
     let target = target_of(session, id)?;
@@ -98,7 +99,7 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
 }
 
 pub(super) fn forget_effects(session: &Session, id: i64) -> Result<(), InboxError> {
-    prepare(&session.connection, "DELETE FROM effect WHERE delivery = ?1")?.execute([id]).map(drop).map_err(unavailable)
+    prepare(session.connection, "DELETE FROM effect WHERE delivery = ?1")?.execute([id]).map(drop).map_err(unavailable)
 }
 
 fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), InboxError> {
@@ -108,39 +109,65 @@ fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), Inbo
         Change::Forget => None,
     };
     let sql = "UPDATE delivery SET resume = ?2 WHERE id = ?1";
-    prepare(&session.connection, sql)?.execute(params![id, value]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(params![id, value]).map(drop).map_err(unavailable)
 }
 
 /// Records the end of an attempt; returns the numbers that its notices got.
 pub(super) fn finish(session: &mut Session, finished: &Finished) -> Result<Vec<Option<u64>>, InboxError> {
+    let mut target = session.target(&finished.queue)?;
+    if !end_plainly(session, finished, &target)? {
+        target = end_as_held(session, finished, target)?;
+    }
+    if !is_given_back(finished) {
+        insert_attempt(session, finished)?;
+    }
+    change_resume(session, finished.id.number, &finished.resume)?;
+    remember(session, finished, target.row.id)?;
+    keep_lanes(session, &finished.lanes)?;
+    insert_notices(session, &target.queue.workspace, finished.attempt.ended_at, &finished.notices)
+}
+
+fn is_given_back(finished: &Finished) -> bool {
+    finished.attempt.outcome == Outcome::Interrupted
+}
+
+/// Any end, by what the delivery is found to be; returns the target that it is for.
+fn end_as_held(session: &mut Session, finished: &Finished, mut target: Rc<Target>) -> Result<Rc<Target>, InboxError> {
     let number = finished.id.number;
     let held = held(session, &finished.id, finished.fence)?;
-    let mut target = session.target(&finished.queue)?;
     if target.row.id != held.target {
         // It went over to another route meanwhile.
         target = target_of(session, number)?;
     }
-    let queue = target.queue.clone();
-    let is_given_back = finished.attempt.outcome == Outcome::Interrupted;
-    end(session, finished, &held, is_given_back)?;
-    if !is_given_back {
-        insert_attempt(session, finished)?;
-    }
+    end(session, finished, &held, is_given_back(finished))?;
     if held.flags & HAS_EFFECTS != 0 {
         forget_effects(session, number)?;
     }
-    change_resume(session, number, &finished.resume)?;
-    remember(session, finished, held.target)?;
-    keep_lanes(session, &finished.lanes)?;
     count_for_at_most(session, &target, &held, finished)?;
     if finished.next.state == State::Blocked {
         let why = finished.attempt.reason.as_deref().unwrap_or("the plugin asks for a person");
-        session.set_blocked(&queue, Some(why))?;
+        session.set_blocked(&target.queue, Some(why))?;
     }
     if let Some(at) = finished.next.next_at {
-        session.now_due(&queue, at);
+        session.now_due(&target.queue, at);
     }
-    insert_notices(session, &queue.workspace, finished.attempt.ended_at, &finished.notices)
+    Ok(target)
+}
+
+/// The end that nearly all come to: made, and no effect was kept nor a place of `at_most`. One statement finds that the
+/// delivery is held and ends it. Returns whether it was so; where it was not, nothing has changed.
+fn end_plainly(session: &mut Session, finished: &Finished, target: &Target) -> Result<bool, InboxError> {
+    let is_plain = finished.next == Next { state: State::Delivered, next_at: None }
+        && finished.attempt.outcome == Outcome::Delivered
+        && !target.has_at_most();
+    if !is_plain {
+        return Ok(false);
+    }
+    let sql = "UPDATE delivery SET state = 'delivered', epoch = NULL, started_at = NULL, last_outcome = 'delivered',
+                      cause = NULL, steps = 0, flags = 0, why = NULL
+               WHERE id = ?1 AND epoch = ?2 AND target = ?3 AND slot IS NULL AND flags & ?4 = 0";
+    let values = params![finished.id.number, finished.fence.epoch, target.row.id, HAS_EFFECTS];
+    Ok(session.hot.end_plainly.execute(session.connection, sql, values)? == 1)
 }
 
 fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: bool) -> Result<(), InboxError> {
@@ -164,10 +191,10 @@ fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: b
         keeps_slot.then_some(1),
         attempt.reason,
     ];
-    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
 }
 
-fn insert_attempt(session: &Session, finished: &Finished) -> Result<(), InboxError> {
+fn insert_attempt(session: &mut Session, finished: &Finished) -> Result<(), InboxError> {
     let attempt = &finished.attempt;
     let sql = "INSERT INTO attempt (delivery, number, started_at, ended_at, outcome, reason, steps, plugin_version,
                                     plugin_digest)
@@ -183,7 +210,7 @@ fn insert_attempt(session: &Session, finished: &Finished) -> Result<(), InboxErr
         attempt.plugin_version,
         attempt.plugin_digest,
     ];
-    prepare(&session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    session.hot.insert_attempt.execute(session.connection, sql, values).map(drop)
 }
 
 /// Keeps what the target remembers of the subject, unless something newer is there.
@@ -194,7 +221,7 @@ fn remember(session: &Session, finished: &Finished, target: i64) -> Result<(), I
     }
     let Some(row) = gather::find(session, finished.id.number)? else { return Ok(()) };
     let Some(subject) = subject(session, &row)? else { return Ok(()) };
-    let connection = &session.connection;
+    let connection = session.connection;
     let now = finished.attempt.ended_at;
     match change {
         Change::Keep => {}
@@ -218,7 +245,7 @@ fn remember(session: &Session, finished: &Finished, target: i64) -> Result<(), I
 
 /// A new subject is the moment to forget old ones.
 fn forget_old(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
-    let connection = &session.connection;
+    let connection = session.connection;
     let oldest = now.checked_sub(MEMORY_AGE_MAX).unwrap_or(Timestamp::MIN).as_millisecond();
     let sql = "DELETE FROM memory WHERE target = ?1 AND updated_at < ?2";
     prepare(connection, sql)?.execute([target, oldest]).map_err(unavailable)?;
@@ -239,13 +266,13 @@ fn count_for_at_most(
     if finished.reached {
         let sql = "INSERT INTO reached (target, at, times) VALUES (?1, ?2, 1)
                    ON CONFLICT (target, at) DO UPDATE SET times = times + 1";
-        prepare(&session.connection, sql)?.execute([held.target, now.as_millisecond()]).map_err(unavailable)?;
+        prepare(session.connection, sql)?.execute([held.target, now.as_millisecond()]).map_err(unavailable)?;
         let per = SignedDuration::try_from(at_most.per).unwrap_or(SignedDuration::MAX);
         let oldest = now.checked_sub(per).unwrap_or(Timestamp::MIN).as_millisecond();
         // A clock that was years ahead leaves nothing behind either.
         let newest = now.checked_add(per).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "DELETE FROM reached WHERE target = ?1 AND (at < ?2 OR at > ?3)";
-        prepare(&session.connection, sql)?.execute([held.target, oldest, newest]).map_err(unavailable)?;
+        prepare(session.connection, sql)?.execute([held.target, oldest, newest]).map_err(unavailable)?;
     } else if held.slot.is_some() && (finished.next.state.is_final() || finished.next.state == State::Blocked) {
         surplus_may_go(session, &target.queue, held.target, now)?;
     }
@@ -260,7 +287,7 @@ pub(super) fn surplus_may_go(
     now: Timestamp,
 ) -> Result<(), InboxError> {
     let sql = "UPDATE delivery SET next_at = ?2 WHERE target = ?1 AND gather = 'surplus' AND next_at > ?2";
-    let rows = prepare(&session.connection, sql)?.execute([target, now.as_millisecond()]).map_err(unavailable)?;
+    let rows = prepare(session.connection, sql)?.execute([target, now.as_millisecond()]).map_err(unavailable)?;
     if rows > 0 {
         session.now_due(queue, now);
     }
@@ -279,7 +306,7 @@ fn keep_lanes(session: &Session, lanes: &[LaneRecord]) -> Result<(), InboxError>
         });
         let paused_until = record.paused_until.map(Timestamp::as_millisecond);
         let values = params![workspace.as_str(), plugin.as_str(), &**key, paused_until, effects];
-        prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+        prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     }
     Ok(())
 }
@@ -287,7 +314,7 @@ fn keep_lanes(session: &Session, lanes: &[LaneRecord]) -> Result<(), InboxError>
 /// Every lane's record. One that cannot be read is taken as empty: a pace is lost, no delivery.
 pub(super) fn lanes(session: &Session) -> Result<Vec<LaneRecord>, InboxError> {
     let select = "SELECT workspace, plugin, key, paused_until, effects FROM lane";
-    let mut statement = prepare(&session.connection, select)?;
+    let mut statement = prepare(session.connection, select)?;
     let row = |row: &Row<'_>| {
         let effects = row.get::<_, String>(4)?;
         let effect = |word: &str| {

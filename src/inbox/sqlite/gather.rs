@@ -12,14 +12,17 @@ use super::session::{Session, Target};
 use super::{InboxError, Name};
 use crate::clock::later;
 use crate::inbox::delivery::{Input, Next, State, transition};
-use crate::notification::{Level, Notification};
+use crate::notification::{Event, Level};
 use crate::route::timing::{AtMost, Timing};
 use crate::route::{Acknowledged, Stage, Standing, Step, Subject, plan};
 
 /// A notification that matched just now.
 pub(super) struct Arrival<'a> {
     pub(super) row_id: i64,
-    pub(super) notification: &'a Notification,
+    pub(super) source: &'a Name,
+    pub(super) received_at: Timestamp,
+    pub(super) level: Level,
+    pub(super) event: &'a Event,
     pub(super) plugin: &'a Name,
 }
 
@@ -59,13 +62,12 @@ pub(super) fn matched(
     arrival: &Arrival<'_>,
     now: Timestamp,
 ) -> Result<(), InboxError> {
-    let one = arrival.notification;
     let subject = Subject {
-        received_at: one.received_at,
-        level: one.effective_level,
-        source: one.source.as_str(),
-        name: &one.event.name,
-        subject: one.event.subject.as_deref(),
+        received_at: arrival.received_at,
+        level: arrival.level,
+        source: arrival.source.as_str(),
+        name: &arrival.event.name,
+        subject: arrival.event.subject.as_deref(),
         acknowledged: Acknowledged::No,
     };
     match ask(session, target, (Stage::Matched, 0), &subject, now)? {
@@ -132,7 +134,7 @@ fn ask(
 /// When the surplus of a target closes, or was let go, if there is one that can be joined.
 fn surplus_until(session: &Session, target: &Target, own: i64) -> Result<Option<Timestamp>, InboxError> {
     let select = "SELECT next_at FROM delivery WHERE target = ?1 AND gather = 'surplus' AND id <> ?2";
-    let found: Option<Option<i64>> = prepare(&session.connection, select)?
+    let found: Option<Option<i64>> = prepare(session.connection, select)?
         .query_row([target.row.id, own], |row| row.get(0))
         .optional()
         .map_err(unavailable)?;
@@ -152,7 +154,7 @@ fn standing(
     now: Timestamp,
 ) -> Result<(Vec<Timestamp>, u32), InboxError> {
     let select = "SELECT at, times FROM reached WHERE target = ?1 AND at > ?2 AND at <= ?3 ORDER BY at DESC LIMIT ?4";
-    let mut statement = prepare(&session.connection, select)?;
+    let mut statement = prepare(session.connection, select)?;
     let row = |row: &Row<'_>| Ok((moment(row.get(0)?), row.get::<_, u32>(1)?));
     let (oldest, newest) = (later_ago(now, at_most.per), later(now, at_most.per));
     let values = params![target.row.id, oldest.as_millisecond(), newest.as_millisecond(), at_most.count];
@@ -166,7 +168,7 @@ fn standing(
     }
     reached.reverse();
     let counted = "SELECT count(*) FROM (SELECT 1 FROM delivery WHERE target = ?1 AND slot IS NOT NULL LIMIT ?2)";
-    let going = prepare(&session.connection, counted)?
+    let going = prepare(session.connection, counted)?
         .query_row(params![target.row.id, at_most.count], |row| row.get(0))
         .map_err(unavailable)?;
     Ok((reached, going))
@@ -178,7 +180,7 @@ fn facts(session: &Session, notification: i64) -> Result<Facts, InboxError> {
     let select = "SELECT s.name, n.name, n.subject, n.received_at FROM notification n JOIN source s ON s.id = n.source
                   WHERE n.id = ?1";
     let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, moment(row.get(3)?)));
-    prepare(&session.connection, select)?.query_row([notification], row).map_err(unavailable)
+    prepare(session.connection, select)?.query_row([notification], row).map_err(unavailable)
 }
 
 /// Who acknowledged all that a delivery stands for.
@@ -188,7 +190,7 @@ pub(super) fn acknowledged(session: &Session, row: &Waiting) -> Result<Acknowled
                   FROM notification n
                   WHERE n.id = ?2 AND NOT EXISTS (SELECT 1 FROM item i WHERE i.delivery = ?1)
                      OR n.id IN (SELECT i.notification FROM item i WHERE i.delivery = ?1)";
-    let least: Option<u8> = prepare(&session.connection, select)?
+    let least: Option<u8> = prepare(session.connection, select)?
         .query_row(params![row.id, row.notification], |row| row.get(0))
         .map_err(unavailable)?;
     Ok(match least {
@@ -201,7 +203,7 @@ pub(super) fn acknowledged(session: &Session, row: &Waiting) -> Result<Acknowled
 /// One delivery that was not claimed yet.
 pub(super) fn find(session: &Session, id: i64) -> Result<Option<Waiting>, InboxError> {
     let sql = format!("SELECT {WAITING} FROM delivery WHERE id = ?1");
-    prepare(&session.connection, &sql)?.query_row([id], waiting).optional().map_err(unavailable)
+    prepare(session.connection, &sql)?.query_row([id], waiting).optional().map_err(unavailable)
 }
 
 /// Lets it go. Until it is claimed more may join.
@@ -213,7 +215,7 @@ fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3, slot = ?4 WHERE id = ?1";
     let at = next.next_at.map(Timestamp::as_millisecond);
     let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, now);
     Ok(())
 }
@@ -223,7 +225,7 @@ fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp)
     let next = moved(row.state, Input::Gathered { state: State::Scheduled, until }, until)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
     let values = params![row.id, next.state.as_str(), until.as_millisecond()];
-    prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     session.now_due(&target.queue, until);
     Ok(())
 }
@@ -233,7 +235,7 @@ pub(super) fn suppress(session: &Session, row: &Waiting) -> Result<(), InboxErro
     let next = moved(row.state, Input::Suppressed, Timestamp::MIN)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = 'it was acknowledged'
                WHERE id = ?1";
-    prepare(&session.connection, sql)?.execute(params![row.id, next.state.as_str()]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(params![row.id, next.state.as_str()]).map(drop).map_err(unavailable)
 }
 
 /// Where an input moves a delivery; the store asks only for what its rows allow.

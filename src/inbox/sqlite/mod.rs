@@ -13,6 +13,7 @@ mod errors;
 mod finish;
 mod gather;
 mod lock;
+mod log;
 mod people;
 mod read;
 mod rows;
@@ -40,6 +41,7 @@ use crate::clock::later;
 use crate::notification::Notification;
 use errors::unavailable;
 use lock::Lock;
+use log::{Bound, Copier, Log};
 use session::{Desk, Session};
 use writer::Writer;
 
@@ -65,6 +67,8 @@ pub struct SqliteInbox {
     store: Store,
     readers: Arc<Mutex<Vec<Connection>>>,
     writer: Option<Writer>,
+    /// None where the store is only read.
+    _copier: Option<Copier>,
     desk: Arc<Desk>,
     /// Held as long as the store may be written.
     _lock: Option<Lock>,
@@ -91,20 +95,23 @@ impl SqliteInbox {
         }
         let lock = Lock::take(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let log = Arc::new(Log::default());
         let opened = connect(path, flags).and_then(|mut connection| {
             prepare_to_write(&mut connection)?;
+            log.watch(&mut connection)?;
             let store = adopt::begin_epoch(&mut connection, now)?;
-            Ok((connection, store))
+            Ok((connection, store, connect_copier(path)?))
         });
-        let (connection, store) = opened.map_err(|error| errors::open(path, error))?;
+        let (connection, store, copying) = opened.map_err(|error| errors::open(path, error))?;
         let desk = Arc::new(Desk::default());
-        let session = Session::new(connection, store.clone(), Arc::clone(&desk));
+        let writer = Writer::start(connection, store.clone(), Arc::clone(&desk), Bound::new(Arc::clone(&log)));
         Ok(Self {
             path: path.to_owned(),
             store,
             readers: Arc::default(),
             desk,
-            writer: Some(Writer::start(session).map_err(|error| errors::open(path, error))?),
+            writer: Some(writer.map_err(|error| errors::open(path, error))?),
+            _copier: Some(Copier::start(log, copying).map_err(|error| errors::open(path, error))?),
             _lock: Some(lock),
         })
     }
@@ -129,6 +136,7 @@ impl SqliteInbox {
             store,
             readers: Arc::new(Mutex::new(vec![connection])),
             writer: None,
+            _copier: None,
             desk: Arc::default(),
             _lock: None,
         })
@@ -137,7 +145,7 @@ impl SqliteInbox {
     async fn write<T, F>(&self, work: F) -> Result<T, InboxError>
     where
         T: Send + 'static,
-        F: FnMut(&mut Session) -> Result<T, InboxError> + Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, InboxError> + Send + 'static,
     {
         match &self.writer {
             Some(writer) => writer.run(work).await,
@@ -318,6 +326,14 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
 fn connect_reader(path: &Path) -> Result<Connection, InboxError> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
+    Ok(connection)
+}
+
+/// A connection that copies the log. It has to have read once to know that there is one.
+fn connect_copier(path: &Path) -> Result<Connection, InboxError> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
+    connection.pragma_query_value(None, "schema_version", |_| Ok(())).map_err(unavailable)?;
     Ok(connection)
 }
 

@@ -1,5 +1,6 @@
 //! What people do: have deliveries made again, cancel them, read and acknowledge notifications.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -37,7 +38,7 @@ pub(super) fn retry(
                            WHERE id = ?1";
                 let at = next.next_at.map(Timestamp::as_millisecond);
                 let values = params![number, next.state.as_str(), at, Cause::Manual.as_str()];
-                prepare(&session.connection, sql)?.execute(values).map_err(unavailable)?;
+                prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
                 None
             }
             Err(_) if state.is_final() => Some(copy(session, number, now)?),
@@ -62,7 +63,7 @@ pub(super) fn cancel(session: &mut Session, workspace: &Name, which: &Which, why
         let sql =
             "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?3
                    WHERE id = ?1";
-        prepare(&session.connection, sql)?.execute(params![number, next.state.as_str(), why]).map_err(unavailable)?;
+        prepare(session.connection, sql)?.execute(params![number, next.state.as_str(), why]).map_err(unavailable)?;
         forget_effects(session, number)?;
         let target = target_of(session, number)?;
         surplus_may_go(session, &target.queue, target.row.id, now)?;
@@ -82,7 +83,7 @@ fn each(
     mut handle: impl FnMut(&mut Session, i64, State) -> Result<Done, InboxError>,
 ) -> Result<Handled, InboxError> {
     let row = session.workspace(workspace)?;
-    let found = which::find(&session.connection, row, which, &session.store, HANDLED_MAX + 1)?;
+    let found = which::find(session.connection, row, which, &session.store, HANDLED_MAX + 1)?;
     let tag = Arc::clone(&session.store.tag);
     let id = |number| DeliveryId { store: Arc::clone(&tag), number };
     let most = usize::try_from(HANDLED_MAX).unwrap_or(usize::MAX);
@@ -99,20 +100,20 @@ fn each(
 }
 
 /// The target that a delivery is for.
-pub(super) fn target_of(session: &mut Session, delivery: i64) -> Result<Target, InboxError> {
+pub(super) fn target_of(session: &mut Session, delivery: i64) -> Result<Rc<Target>, InboxError> {
     let select = "SELECT w.name, t.route, t.name FROM delivery d JOIN target t ON t.id = d.target
                   JOIN workspace w ON w.id = t.workspace WHERE d.id = ?1";
     let row = |row: &Row<'_>| {
         let target = row.get::<_, String>(2)?.into();
         Ok(QueueKey { workspace: rows::name(row, 0)?, route: rows::name(row, 1)?, target })
     };
-    let queue = prepare(&session.connection, select)?.query_row([delivery], row).map_err(unavailable)?;
+    let queue = prepare(session.connection, select)?.query_row([delivery], row).map_err(unavailable)?;
     session.target(&queue)
 }
 
 /// A new delivery of what an old one stood for.
 fn copy(session: &Session, old: i64, now: Timestamp) -> Result<i64, InboxError> {
-    let connection = &session.connection;
+    let connection = session.connection;
     let sql =
         "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, next_at, cause, level, items,
                                      bytes, omitted, retry_of)
@@ -161,12 +162,12 @@ fn write_mark(session: &Session, id: i64, deed: Deed, mark: &Mark) -> Result<boo
                        read_agent = CASE WHEN read_at IS NULL THEN ?4 ELSE read_agent END,
                        read_at = coalesce(read_at, ?2)
                 WHERE id = ?1";
-    let rows = prepare(&session.connection, read)?.execute(params![id, at, by, is_agent]).map_err(unavailable)?;
+    let rows = prepare(session.connection, read)?.execute(params![id, at, by, is_agent]).map_err(unavailable)?;
     if rows > 0 && deed == Deed::Acknowledge {
         let acknowledge = "UPDATE notification SET acknowledged_at = ?2, acknowledged_by = ?3, acknowledged_agent = ?4
                            WHERE id = ?1 AND (acknowledged_at IS NULL OR acknowledged_agent = 1 AND NOT ?4)";
         let values = params![id, at, by, is_agent];
-        prepare(&session.connection, acknowledge)?.execute(values).map_err(unavailable)?;
+        prepare(session.connection, acknowledge)?.execute(values).map_err(unavailable)?;
     }
     Ok(rows > 0)
 }
@@ -177,7 +178,7 @@ fn suppress_needless(session: &mut Session, notification: i64, now: Timestamp) -
                     AND attempts = 0 AND cause IS NOT 'manual'
                     AND state IN ('scheduled', 'held', 'collecting', 'pending')";
     let numbers: Vec<i64> = {
-        let mut statement = prepare(&session.connection, select)?;
+        let mut statement = prepare(session.connection, select)?;
         let found = statement.query_map([notification], |row| row.get(0)).map_err(unavailable)?;
         found.collect::<Result<_, _>>().map_err(unavailable)?
     };

@@ -2,10 +2,11 @@
 //! told once a commit holds.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Params, Statement, params};
 use tokio::sync::Notify;
 
 use super::errors::unavailable;
@@ -19,19 +20,53 @@ use crate::route::timing::Timing;
 const REMEMBERED_MAX: usize = 100_000;
 
 /// The writing thread's own.
-pub(super) struct Session {
-    pub(super) connection: Connection,
+pub(super) struct Session<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) hot: Hot<'c>,
     pub(super) store: Store,
     /// None until one is adopted.
     pub(super) book: Option<Arc<Book>>,
     pub(super) admission: Option<Arc<dyn Admission>>,
     desk: Arc<Desk>,
     workspaces: HashMap<Name, i64>,
-    targets: HashMap<QueueKey, TargetRow>,
+    /// With their rules: forgotten when there is a new book.
+    targets: HashMap<QueueKey, Rc<Target>>,
     /// What the open transaction claimed as it wrote, with the subject it was admitted for.
     admitted: Vec<(Claim, Option<String>)>,
     /// What the open transaction made due.
     due: Vec<(QueueKey, Timestamp)>,
+}
+
+/// The statements that every delivery's life runs, kept at hand: finding each by its text, time and again, is a twentieth of
+/// the writer's work.
+#[derive(Default)]
+pub(super) struct Hot<'c> {
+    pub(super) insert_seen: Prepared<'c>,
+    pub(super) insert_notification: Prepared<'c>,
+    pub(super) insert_in_flight: Prepared<'c>,
+    pub(super) insert_waiting: Prepared<'c>,
+    pub(super) end_plainly: Prepared<'c>,
+    pub(super) insert_attempt: Prepared<'c>,
+}
+
+/// A statement, once it was run.
+#[derive(Default)]
+pub(super) struct Prepared<'c>(Option<Statement<'c>>);
+
+impl<'c> Prepared<'c> {
+    /// Runs `sql`, which is the same each time; returns how many rows it changed.
+    pub(super) fn execute(
+        &mut self,
+        connection: &'c Connection,
+        sql: &str,
+        values: impl Params,
+    ) -> Result<usize, InboxError> {
+        let statement = match &mut self.0 {
+            Some(statement) => statement,
+            none => none.insert(connection.prepare(sql).map_err(unavailable)?),
+        };
+        statement.execute(values).map_err(unavailable)
+    }
 }
 
 /// A row of `target`.
@@ -97,10 +132,11 @@ pub(super) struct Told {
     due: usize,
 }
 
-impl Session {
-    pub(super) fn new(connection: Connection, store: Store, desk: Arc<Desk>) -> Self {
+impl<'c> Session<'c> {
+    pub(super) fn new(connection: &'c Connection, store: Store, desk: Arc<Desk>) -> Self {
         Self {
             connection,
+            hot: Hot::default(),
             store,
             book: None,
             admission: None,
@@ -175,7 +211,7 @@ impl Session {
         if let Some(id) = self.workspaces.get(name) {
             return Ok(*id);
         }
-        let connection = &self.connection;
+        let connection = self.connection;
         let insert = "INSERT INTO workspace (name) VALUES (?1) ON CONFLICT (name) DO NOTHING";
         prepare(connection, insert)?.execute([name.as_str()]).map_err(unavailable)?;
         let id = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?
@@ -191,24 +227,25 @@ impl Session {
     }
 
     /// The target of a queue, with its row, which is made if there is none.
-    pub(super) fn target(&mut self, queue: &QueueKey) -> Result<Target, InboxError> {
-        let rule = self.book.as_ref().and_then(|book| book.get(queue)).map(Arc::clone);
-        if let Some(row) = self.targets.get(queue) {
-            return Ok(Target { queue: queue.clone(), row: row.clone(), rule });
+    pub(super) fn target(&mut self, queue: &QueueKey) -> Result<Rc<Target>, InboxError> {
+        if let Some(target) = self.targets.get(queue) {
+            return Ok(Rc::clone(target));
         }
         let workspace = self.workspace(&queue.workspace)?;
         let key = params![workspace, queue.route.as_str(), &*queue.target];
         let insert = "INSERT INTO target (workspace, route, name) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-        prepare(&self.connection, insert)?.execute(key).map_err(unavailable)?;
+        prepare(self.connection, insert)?.execute(key).map_err(unavailable)?;
         let select = "SELECT id, blocked FROM target WHERE workspace = ?1 AND route = ?2 AND name = ?3";
-        let row = prepare(&self.connection, select)?
+        let row = prepare(self.connection, select)?
             .query_row(key, |row| Ok(TargetRow { id: row.get(0)?, blocked: row.get(1)? }))
             .map_err(unavailable)?;
         if self.targets.len() >= REMEMBERED_MAX {
             self.targets.clear();
         }
-        self.targets.insert(queue.clone(), row.clone());
-        Ok(Target { queue: queue.clone(), row, rule })
+        let rule = self.book.as_ref().and_then(|book| book.get(queue)).map(Arc::clone);
+        let target = Rc::new(Target { queue: queue.clone(), row, rule });
+        self.targets.insert(queue.clone(), Rc::clone(&target));
+        Ok(target)
     }
 
     /// Whether the configuration does not have this target any more.
@@ -220,7 +257,7 @@ impl Session {
     pub(super) fn set_blocked(&mut self, queue: &QueueKey, why: Option<&str>) -> Result<(), InboxError> {
         let id = self.target(queue)?.row.id;
         let update = "UPDATE target SET blocked = ?2 WHERE id = ?1";
-        prepare(&self.connection, update)?.execute(params![id, why]).map_err(unavailable)?;
+        prepare(self.connection, update)?.execute(params![id, why]).map_err(unavailable)?;
         self.targets.remove(queue);
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::notification::{Event, Level};
 use crate::route::timing::Timing;
 
 mod admission;
+mod log;
 
 struct Place {
     folder: TempDir,

@@ -15,8 +15,43 @@ pub(super) struct Past {
     earlier: VecDeque<KeptEffect>,
     /// How many the store has.
     kept: usize,
-    /// What it has not.
-    fresh: Vec<KeptEffect>,
+    /// What it has not; what they came to is in the attempt.
+    fresh: Vec<Fresh>,
+}
+
+/// An effect that the store does not have. Most never come there: an attempt of one effect ends with it.
+#[derive(Debug)]
+struct Fresh {
+    at: Timestamp,
+    asked: Asked,
+}
+
+/// What the plugin asked for, to be compared when it asks again.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// The end of a wait answers no action of this leg.
+    Nothing,
+    /// Its digest is not needed yet.
+    Action(Box<Action>),
+    /// Its digest.
+    Digest(String),
+}
+
+impl Asked {
+    /// Keeps the digest alone: an action can be large.
+    pub(super) fn shrink(&mut self) {
+        if let Self::Action(action) = self {
+            *self = Self::Digest(record::digest(action));
+        }
+    }
+
+    fn digest(&self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Action(action) => record::digest(action),
+            Self::Digest(digest) => digest.clone(),
+        }
+    }
 }
 
 /// Why the steps of an attempt cannot be made again over what is kept of them.
@@ -48,7 +83,6 @@ impl Past {
         let mut past =
             Self { earlier: begun.past.iter().cloned().collect(), kept: begun.past.len(), fresh: Vec::new() };
         let resumed = Answer::Resumed(claim.resume.clone());
-        let answer = record::answer_to_json(&resumed);
         // It is kept with the first effect after it, so that the moment it was told stays the same.
         if let Some(told) = past.earlier.pop_front_if(|first| is_resumed(first)) {
             return (past, Some(Effect { at: told.at.to_string(), answer: resumed }));
@@ -56,7 +90,7 @@ impl Past {
         if !begun.waited {
             return (past, None);
         }
-        past.fresh.push(KeptEffect { at: now, action_digest: String::new(), answer });
+        past.fresh.push(Fresh { at: now, asked: Asked::Nothing });
         (past, Some(Effect { at: now.to_string(), answer: resumed }))
     }
 
@@ -75,15 +109,25 @@ impl Past {
         Ok(Some(Effect { at: kept.at.to_string(), answer }))
     }
 
-    /// Adds what an effect came to.
-    pub(super) fn add(&mut self, at: Timestamp, action_digest: String, answer: Answer) -> Effect {
-        self.fresh.push(KeptEffect { at, action_digest, answer: record::answer_to_json(&answer) });
-        Effect { at: at.to_string(), answer }
+    /// Adds an effect that came to something then.
+    pub(super) fn add(&mut self, at: Timestamp, asked: Asked) {
+        self.fresh.push(Fresh { at, asked });
     }
 
-    /// How many effects the store has, and those that it has not.
-    pub(super) fn to_keep(&self) -> (usize, &[KeptEffect]) {
-        (self.kept, &self.fresh)
+    /// Whether there are effects that the store has not.
+    pub(super) fn is_to_keep(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// How many effects the store has, and those that it has not: the last of all `effects` that the plugin was told.
+    pub(super) fn to_keep(&self, effects: &[Effect]) -> (usize, Vec<KeptEffect>) {
+        let known = effects.len().saturating_sub(self.fresh.len());
+        let kept = |(fresh, effect): (&Fresh, &Effect)| KeptEffect {
+            at: fresh.at,
+            action_digest: fresh.asked.digest(),
+            answer: record::answer_to_json(&effect.answer),
+        };
+        (self.kept, self.fresh.iter().zip(effects.iter().skip(known)).map(kept).collect())
     }
 
     /// The store has all of them now.
@@ -94,6 +138,6 @@ impl Past {
 }
 
 fn is_resumed(effect: &KeptEffect) -> bool {
-    // Only the end of a wait answers no action of this leg.
+    // See `Asked::Nothing`.
     effect.action_digest.is_empty()
 }

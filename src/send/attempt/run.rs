@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::past::Past;
+use super::past::{Asked, Past};
 use super::{Came, Ended, Means, Rest, Stop, in_milliseconds};
 use crate::clock::{later, until};
 use crate::config::Limits;
 use crate::inbox::delivery::Outcome;
 use crate::inbox::{Change, Claim, Kept, Progress};
+use crate::send::STORE_PAUSE;
 use crate::send::effect::{Permission, cut_off, in_kind, late, may_have_happened, was_reached};
-use crate::send::{STORE_PAUSE, record};
 use crate::telemetry::rounded;
 use crate::wasm::{self, Action, Answer, Delivery, Effect, Failure, FailureKind, Pause, Plugin, Receipt};
 
@@ -49,6 +49,8 @@ pub(super) struct Run<'a> {
     /// Its steps are those before the last wait: the others are made again when the attempt is resumed.
     progress: Progress,
     past: Past,
+    /// The effect that is under way.
+    asked: Asked,
     /// Whether the next effect may have begun in an earlier process.
     cut_off: bool,
     /// Whether an effect was begun, or given up as cut off, in this process.
@@ -71,7 +73,7 @@ impl<'a> Run<'a> {
         let begun = claim.begun.as_ref();
         let progress = begun.map(|begun| begun.progress).unwrap_or_default();
         let cut_off = begun.is_some_and(|begun| begun.cut_off);
-        Self { means, claim, plugin, attempt, began, progress, past, cut_off, begun: false }
+        Self { means, claim, plugin, attempt, began, progress, past, asked: Asked::Nothing, cut_off, begun: false }
     }
 
     pub(super) async fn until_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Came {
@@ -140,24 +142,29 @@ impl<'a> Run<'a> {
         if std::mem::take(&mut self.cut_off) {
             self.begun = true;
             let answer = cut_off(&action);
-            self.add(record::digest(&action), answer);
+            self.asked = Asked::Action(Box::new(action));
+            self.add(answer);
             return Ok(());
         }
-        self.keep(stop).await?;
+        if self.past.is_to_keep() {
+            Box::pin(self.keep(stop)).await?;
+        }
         self.unless_the_lane_is_paused()?;
         let (means, claim) = (self.means, self.claim);
         if self.patiently(means.queues.effect(claim), &stop.soon).await.is_none() {
             return Err(self.cut_short());
         }
         self.begun = true;
-        let (digest, cut) = (record::digest(&action), cut_off(&action));
-        match self.patiently(self.bounded(action, permission), &stop.now).await {
+        let cut = cut_off(&action);
+        self.asked = Asked::Action(Box::new(action.clone()));
+        // Boxed: what a future is given is held twice in the one that waits for it.
+        match self.patiently(Box::pin(self.bounded(action, permission)), &stop.now).await {
             Some(answer) => {
-                self.add(digest, answer);
+                self.add(answer);
                 Ok(())
             }
             None => {
-                self.add(digest, cut);
+                self.add(cut);
                 Err(self.cut_short())
             }
         }
@@ -198,14 +205,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for something, and lets go of the instance when that takes long; none when it was cut off.
+    /// Waits for something, and lets go of the instance and of the action when that takes long; none when it was cut off.
     async fn patiently<T>(&mut self, waited_for: impl Future<Output = T>, cut: &CancellationToken) -> Option<T> {
         let mut waited_for = std::pin::pin!(waited_for);
         tokio::select! {
             biased;
             came = &mut waited_for => return Some(came),
-            () = tokio::time::sleep(self.plugin.kept_time_max()) => self.attempt.rest(),
+            () = tokio::time::sleep(self.plugin.kept_time_max()) => {}
         }
+        self.attempt.rest();
+        self.asked.shrink();
         tokio::select! {
             biased;
             came = waited_for => Some(came),
@@ -215,9 +224,6 @@ impl<'a> Run<'a> {
 
     /// Has the store keep the effects so far, before a further one. What it refuses is tried again until the server stops.
     async fn keep(&mut self, stop: &Stop) -> Result<(), Halt> {
-        if self.past.to_keep().1.is_empty() {
-            return Ok(());
-        }
         let kept = self.kept(self.progress);
         let mut told = false;
         loop {
@@ -240,10 +246,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn add(&mut self, digest: String, answer: Answer) {
+    /// Adds what the effect under way came to.
+    fn add(&mut self, answer: Answer) {
         let at = in_milliseconds(self.means.clock.now());
-        let effect = self.past.add(at, digest, answer);
-        self.answered(effect);
+        self.past.add(at, std::mem::replace(&mut self.asked, Asked::Nothing));
+        self.answered(Effect { at: at.to_string(), answer });
     }
 
     fn answered(&mut self, effect: Effect) {
@@ -310,8 +317,8 @@ impl Run<'_> {
     }
 
     fn kept(&self, progress: Progress) -> Kept {
-        let (kept_before, effects) = self.past.to_keep();
-        let (id, fence, effects) = (self.claim.id.clone(), self.claim.fence, effects.to_vec());
+        let (kept_before, effects) = self.past.to_keep(self.attempt.past());
+        let (id, fence) = (self.claim.id.clone(), self.claim.fence);
         Kept { id, fence, progress, kept_before, effects }
     }
 }

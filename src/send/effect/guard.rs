@@ -1,15 +1,28 @@
 //! The guard: pure code that decides on a request and the grants, and builds the one thing that is sent.
 
+mod address;
+mod body;
+mod filling;
+mod header;
+mod signature;
+
 use std::net::IpAddr;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Url};
+use http::Method;
+use http::header::HeaderMap;
+use memchr::memmem;
+use url::Url;
 
-use super::secret::{header_value, host_allowed};
 use super::{Permission, denied};
-use crate::config::{Grant, HostPattern, HttpGrant, Secret, SecretPlace};
+use crate::config::{Grant, HostPattern, HttpGrant, TokenSource};
 use crate::notification::Name;
 use crate::wasm::{Fault, Request};
+use filling::Filling;
+use signature::Sent;
+
+pub(super) use address::encoded;
+pub use filling::{Carried, Fetched};
+pub(super) use header::basic;
 
 /// Longest URL, bytes: what common servers accept.
 pub const URL_BYTES_MAX: usize = 8 * 1024;
@@ -22,7 +35,7 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// What may be sent.
 #[derive(Debug)]
-pub struct Allowed {
+pub struct Allowed<'a> {
     /// The method.
     pub method: Method,
     /// Where to: the very URL that was judged.
@@ -33,6 +46,8 @@ pub struct Allowed {
     pub body: Vec<u8>,
     /// Whether the host may be at a private address.
     pub private: bool,
+    /// The secrets it carries.
+    pub carried: Vec<Carried<'a>>,
 }
 
 impl HttpGrant {
@@ -52,61 +67,44 @@ pub fn bare_host(url: &Url) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-/// Judges a request.
+/// The names of the secrets whose tokens a request needs, with how they are had.
+pub fn tokens_wanted<'a>(request: &Request, permission: &Permission<'a>) -> Vec<(&'a Name, &'a TokenSource)> {
+    let texts = request.headers.iter().map(|(_, value)| value.as_bytes());
+    let texts: Vec<&[u8]> = texts.chain([request.url.as_bytes(), &request.body]).collect();
+    let stands = |placeholder: &str| texts.iter().any(|text| memmem::find(text, placeholder.as_bytes()).is_some());
+    permission
+        .seals
+        .tokens()
+        .filter(|(placeholder, ..)| stands(placeholder))
+        .map(|(_, name, source)| (name, source))
+        .collect()
+}
+
+/// Judges a request, and puts the secrets in.
 ///
 /// # Errors
 /// Why it is refused, and what the operator or the plugin's author should change.
-pub fn judge(request: Request, permission: &Permission<'_>) -> Result<Allowed, Fault> {
+pub fn judge<'a>(request: Request, permission: &Permission<'a>, fetched: &'a Fetched) -> Result<Allowed<'a>, Fault> {
     let method = method(&request.method)?;
     if request.body.len() > BODY_BYTES_MAX {
         return Err(denied("body-too-large", format!("a request body has at most {BODY_BYTES_MAX} bytes")));
     }
-    if !request.sign.is_empty() {
-        return Err(denied("not-supported", "this version of the host does not sign requests".to_owned()));
-    }
-    let url = url(&request.url, permission)?;
+    let mut filling = Filling::new(permission.seals, fetched);
+    let url = address::read(&request.url, &mut filling)?;
     let grant = granted(permission, &url)?;
-    if let Some(secret) = permission.seals.found_in(&request.body) {
-        return Err(misplaced(secret, "the body"));
-    }
-    let headers = headers(&request.headers, &url, permission)?;
-    Ok(Allowed { method, url, headers, body: request.body, private: grant.private || is_literal(&grant.host) })
+    let url = address::filled(url, &mut filling)?;
+    let body = body::filled(request.body, &mut filling)?;
+    let mut headers = header::filled(&request.headers, &mut filling)?;
+    signature::signed(&request.sign, &Sent { url: &url, body: &body }, &mut headers, &mut filling)?;
+    filling.goes_to(bare_host(&url))?;
+    let (headers, private) = (header::sent(headers)?, grant.private || is_literal(&grant.host));
+    Ok(Allowed { method, url, headers, body, private, carried: filling.carried() })
 }
 
 fn method(asked: &str) -> Result<Method, Fault> {
     let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
     let method = known.contains(&asked).then(|| Method::from_bytes(asked.as_bytes()).ok()).flatten();
     method.ok_or_else(|| denied("method", format!("the method is one of {}", known.join(", "))))
-}
-
-fn url(asked: &str, permission: &Permission<'_>) -> Result<Url, Fault> {
-    let secret = permission.seals.get(asked);
-    let text = match secret {
-        Some((_, secret @ Secret { place: SecretPlace::Url, .. })) => secret.fixed().unwrap_or_default(),
-        Some((name, _)) => return Err(misplaced(name, "the URL")),
-        None => asked,
-    };
-    if let (None, Some(name)) = (secret, permission.seals.found_in(asked.as_bytes())) {
-        return Err(misplaced(name, "a part of the URL"));
-    }
-    if text.len() > URL_BYTES_MAX {
-        return Err(denied("url", format!("a URL has at most {URL_BYTES_MAX} bytes")));
-    }
-    // The parser's own message never quotes the URL, which may be a secret.
-    let parsed = Url::parse(text).map_err(|error| denied("url", format!("the URL cannot be read: {error}")))?;
-    if !parsed.has_host() || !matches!(parsed.scheme(), "http" | "https") {
-        return Err(denied("url", "the URL needs a host and the scheme https or http".to_owned()));
-    }
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(denied("url", "a URL must not hold a user name or password".to_owned()));
-    }
-    if let Some((name, secret)) = secret {
-        let limited = !secret.hosts.is_empty();
-        if limited && !host_allowed(&secret.hosts, bare_host(&parsed)) {
-            return Err(denied("secret-host", format!("secret {name} may not be sent to that host: see its `hosts`")));
-        }
-    }
-    Ok(parsed)
 }
 
 fn granted<'a>(permission: &Permission<'a>, url: &Url) -> Result<&'a HttpGrant, Fault> {
@@ -129,72 +127,6 @@ fn granted<'a>(permission: &Permission<'a>, url: &Url) -> Result<&'a HttpGrant, 
 
 fn is_literal(host: &HostPattern) -> bool {
     matches!(host, HostPattern::Exact(host) if host.parse::<IpAddr>().is_ok())
-}
-
-fn headers(asked: &[(String, String)], url: &Url, permission: &Permission<'_>) -> Result<HeaderMap, Fault> {
-    let bytes: usize = asked.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if asked.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
-        let message = format!("a request has at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together");
-        return Err(denied("headers", message));
-    }
-    let mut headers = HeaderMap::with_capacity(asked.len());
-    for (name, value) in asked {
-        let parsed = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| denied("headers", format!("{name:?} is no header name")))?;
-        if is_the_hosts(parsed.as_str()) {
-            return Err(denied(
-                "headers",
-                format!("header {parsed} is set by the host and may not be set by a plugin"),
-            ));
-        }
-        let value = one_header(&parsed, value, url, permission)?;
-        headers.append(parsed, value);
-    }
-    Ok(headers)
-}
-
-fn one_header(name: &HeaderName, asked: &str, url: &Url, permission: &Permission<'_>) -> Result<HeaderValue, Fault> {
-    let unusable = || denied("headers", format!("the value of header {name} has characters that headers cannot hold"));
-    let Some((secret_name, secret)) = permission.seals.get(asked) else {
-        return match permission.seals.found_in(asked.as_bytes()) {
-            Some(secret) => Err(misplaced(secret, &format!("a part of header {name}"))),
-            None => HeaderValue::from_str(asked).map_err(|_| unusable()),
-        };
-    };
-    let value = header_value(secret, name.as_str()).ok_or_else(|| misplaced(secret_name, &format!("header {name}")))?;
-    if !host_allowed(&secret.hosts, bare_host(url)) {
-        let message = format!("secret {secret_name} may not be sent to {}: see its `hosts`", bare_host(url));
-        return Err(denied("secret-host", message));
-    }
-    let mut value = HeaderValue::from_str(&value).map_err(|_| unusable())?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// Headers that frame the message or claim an identity.
-fn is_the_hosts(name: &str) -> bool {
-    const NAMES: [&str; 12] = [
-        "host",
-        "cookie",
-        "connection",
-        "keep-alive",
-        "content-length",
-        "transfer-encoding",
-        "te",
-        "trailer",
-        "upgrade",
-        "expect",
-        "accept-encoding",
-        "http2-settings",
-    ];
-    NAMES.contains(&name) || name.starts_with("proxy-")
-}
-
-fn misplaced(secret: &Name, place: &str) -> Fault {
-    denied(
-        "secret-place",
-        format!("secret {secret} may not stand in {place}: `in:` of the secret names the one place where it may"),
-    )
 }
 
 #[cfg(test)]

@@ -2,8 +2,11 @@
 
 pub mod guard;
 mod http;
+mod key;
 pub mod mail;
+mod mask;
 pub mod secret;
+mod token;
 
 use std::fmt;
 
@@ -70,6 +73,12 @@ impl Effects {
     /// Closes connections to the mail relay that have been idle for too long, until told to stop.
     pub async fn tend(self, stop: CancellationToken) {
         self.mail.tend(&stop).await;
+    }
+
+    /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
+    /// attempts.
+    pub async fn tidy(&self) {
+        self.http.tidy().await;
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.

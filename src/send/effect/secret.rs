@@ -1,11 +1,14 @@
 //! Sealed secrets: plugins see placeholders, and the host puts values in where a secret's own rule allows.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use memchr::memmem;
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
-use url::Url;
 
-use crate::config::{HostPattern, Secret, SecretPlace};
+use super::mask::{Mask, replace_all};
+use crate::config::{HostPattern, Secret, SecretPlace, SecretValue, TokenSource};
 use crate::notification::Name;
 use crate::send::keys::Keys;
 
@@ -53,13 +56,30 @@ impl<'a> Seals<'a> {
 
     /// The name of a secret whose placeholder stands somewhere in `bytes`.
     pub fn found_in(&self, bytes: &[u8]) -> Option<&'a Name> {
-        let stands =
-            |placeholder: &str| bytes.windows(placeholder.len()).any(|window| window == placeholder.as_bytes());
+        let stands = |placeholder: &str| memmem::find(bytes, placeholder.as_bytes()).is_some();
         // Most texts hold none at all: one search for what all of them begin with settles it.
         if !stands(PREFIX) {
             return None;
         }
         self.by_placeholder.iter().find(|(placeholder, _)| stands(placeholder)).map(|(_, &(name, _))| name)
+    }
+
+    /// The placeholder that a text begins with.
+    pub fn at_the_start_of(&self, text: &str) -> Option<&str> {
+        self.by_placeholder.keys().map(String::as_str).find(|placeholder| text.starts_with(placeholder))
+    }
+
+    /// Whether any of the secrets has its place here.
+    pub fn have(&self, here: impl Fn(&SecretPlace) -> bool) -> bool {
+        self.by_placeholder.values().any(|(_, secret)| here(&secret.place))
+    }
+
+    /// The placeholders and names of secrets that are access tokens.
+    pub fn tokens(&self) -> impl Iterator<Item = (&str, &'a Name, &'a TokenSource)> {
+        self.by_placeholder.iter().filter_map(|(placeholder, &(name, secret))| match &secret.value {
+            SecretValue::Token(source) => Some((placeholder.as_str(), name, &**source)),
+            SecretValue::Fixed(_) => None,
+        })
     }
 
     /// `text` with every secret's value and placeholder taken out, for reasons that are kept and shown.
@@ -68,51 +88,8 @@ impl<'a> Seals<'a> {
         for (placeholder, (name, _)) in &self.by_placeholder {
             replace_all(&mut text, placeholder.as_bytes(), format!("[secret {name}]").as_bytes());
         }
-        self.mask(std::iter::once(&mut text));
+        Mask::of_all(self.by_placeholder.values().copied()).apply(&mut text);
         String::from_utf8_lossy(&text).into_owned()
-    }
-
-    /// Takes the values out of the texts of an answer, where a destination may have echoed them.
-    pub fn mask<'t>(&self, texts: impl Iterator<Item = &'t mut Vec<u8>>) {
-        let marked = |(name, secret): &(&Name, &Secret)| {
-            let mark = format!("[secret {name}]").into_bytes();
-            telling_parts(secret).into_iter().map(move |part| (part, mark.clone()))
-        };
-        // Found out once for all texts of the answer.
-        let telling: Vec<(String, Vec<u8>)> = self.by_placeholder.values().flat_map(marked).collect();
-        for text in texts {
-            for (part, mark) in &telling {
-                replace_all(text, part.as_bytes(), mark);
-            }
-        }
-    }
-}
-
-/// The shortest part of a URL that counts as telling, bytes: what is shorter (`/`, `/hooks`) is no secret, and masking it
-/// would spoil every other text.
-const TELLING_BYTES_MIN: usize = 12;
-
-/// What gives a secret away, longest first: its value and, of a URL, what comes after the host, which servers like to
-/// quote.
-fn telling_parts(secret: &Secret) -> Vec<String> {
-    let mut parts = vec![secret.fixed().unwrap_or_default().to_owned()];
-    if let (SecretPlace::Url, Ok(url)) = (&secret.place, Url::parse(secret.fixed().unwrap_or_default())) {
-        let target = url.query().map(|query| format!("{}?{query}", url.path()));
-        let of_url = [Some(url.to_string()), target, Some(url.path().to_owned())];
-        parts.extend(of_url.into_iter().flatten().filter(|part| part.len() >= TELLING_BYTES_MIN));
-    }
-    parts
-}
-
-fn replace_all(text: &mut Vec<u8>, found: &[u8], by: &[u8]) {
-    let mut from = 0;
-    let next = |text: &[u8], from: usize| {
-        let rest = text.get(from..)?;
-        rest.windows(found.len().max(1)).position(|window| window == found).map(|at| from + at)
-    };
-    while let Some(at) = next(text, from) {
-        text.splice(at..at + found.len(), by.iter().copied());
-        from = at + by.len();
     }
 }
 
@@ -134,14 +111,14 @@ pub fn seal<'a>(
         by_placeholder.insert(placeholder.clone(), (name, secret));
         Ok(placeholder)
     };
-    let settings = replace(settings, &mut placeholder)?.to_string();
+    let settings = text_with(settings, &mut placeholder)?;
     Ok(Sealed { settings, seals: Seals { by_placeholder } })
 }
 
 /// The settings as a plugin's `check` sees them: with stand-ins of the same form, always the same.
 pub fn stand_in(settings: &Value) -> String {
     let stand_in = |name: &str| Ok::<_, NoSuchSecret>(stand_in_of(name));
-    replace(settings, &mut { stand_in }).map_or_else(|_| "{}".to_owned(), |settings| settings.to_string())
+    text_with(settings, &mut { stand_in }).unwrap_or_else(|_| "{}".to_owned())
 }
 
 /// The key of a lane as `check` gave it, with a keyed hash of the value in the place of each secret's stand-in: two
@@ -170,31 +147,42 @@ pub fn host_allowed(hosts: &[HostPattern], host: &str) -> bool {
     hosts.iter().any(|pattern| pattern.covers(host))
 }
 
-/// Whether a secret's rule lets it stand as this header's value.
-pub fn header_value(secret: &Secret, header: &str) -> Option<String> {
-    match &secret.place {
-        SecretPlace::Header { name, prefix } if name.eq_ignore_ascii_case(header) => {
-            let value = secret.fixed()?;
-            Some(prefix.as_ref().map_or_else(|| value.to_owned(), |prefix| format!("{prefix} {value}")))
-        }
-        _ => None,
-    }
+/// JSON text of `settings` with a placeholder in the place of each secret.
+fn text_with<E>(settings: &Value, placeholder: &mut dyn FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+    let replacing = RefCell::new(Replacing { placeholder, error: None });
+    let text = serde_json::to_string(&Replaced { value: settings, replacing: &replacing });
+    // Nothing else can go wrong: the keys of JSON are texts.
+    replacing.into_inner().error.map_or_else(|| Ok(text.unwrap_or_default()), Err)
 }
 
-fn replace<E>(value: &Value, placeholder: &mut impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
-    Ok(match value {
-        Value::Object(object) => match secret_reference(value) {
-            Some(name) => Value::String(placeholder(name)?),
-            None => {
-                let members = object.iter().map(|(key, member)| Ok((key.clone(), replace(member, placeholder)?)));
-                Value::Object(members.collect::<Result<_, E>>()?)
-            }
-        },
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| replace(item, placeholder)).collect::<Result<_, E>>()?)
+struct Replacing<'p, E> {
+    placeholder: &'p mut dyn FnMut(&str) -> Result<String, E>,
+    error: Option<E>,
+}
+
+/// Written without a copy of the settings, once for each attempt.
+struct Replaced<'v, 'p, E> {
+    value: &'v Value,
+    replacing: &'v RefCell<Replacing<'p, E>>,
+}
+
+impl<E> Serialize for Replaced<'_, '_, E> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let replaced = |value| Replaced { value, replacing: self.replacing };
+        match self.value {
+            Value::Object(object) => match secret_reference(self.value) {
+                Some(name) => {
+                    let mut replacing = self.replacing.borrow_mut();
+                    let placeholder = (replacing.placeholder)(name);
+                    let placeholder = placeholder.map_err(|error| replacing.error = Some(error));
+                    serializer.serialize_str(&placeholder.map_err(|()| S::Error::custom("no such secret"))?)
+                }
+                None => serializer.collect_map(object.iter().map(|(key, member)| (key, replaced(member)))),
+            },
+            Value::Array(items) => serializer.collect_seq(items.iter().map(replaced)),
+            plain => plain.serialize(serializer),
         }
-        plain => plain.clone(),
-    })
+    }
 }
 
 /// The name in `{"secret": NAME}`.
@@ -276,7 +264,7 @@ mod tests {
         let sealed = sealed(&json!([{"secret": "hook"}, {"secret": "bot"}]), 1, &secrets).unwrap();
         let check = |answer: &str, expected: &str| {
             let mut masked = answer.as_bytes().to_vec();
-            sealed.seals.mask(std::iter::once(&mut masked));
+            Mask::of_all(sealed.seals.by_placeholder.values().copied()).apply(&mut masked);
             assert_eq!(String::from_utf8(masked).unwrap(), expected);
             assert_eq!(sealed.seals.redact(answer), expected);
         };

@@ -1,7 +1,8 @@
 //! Attempts that go well, and what they keep and forget.
 
 use super::*;
-use crate::wasm::{CheckError, Destination, FailureKind, KEPT_INSTANCES_MAX};
+use crate::wasm::place::{SLOW_STEPS, TRIAL_STEPS};
+use crate::wasm::{CheckError, Destination, FailureKind, KEPT_INSTANCES_MAX, LimitKind, stepping};
 
 #[tokio::test]
 async fn a_good_plugin_asks_for_a_request_and_is_done_with_its_answer() {
@@ -77,6 +78,7 @@ async fn at_most_so_many_instances_are_kept() {
         assert!(attempt.step().await.is_ok());
     }
     assert_eq!(attempts.iter().map(Attempt::is_kept).collect::<Vec<_>>(), [true, true, false, false]);
+    assert_eq!(sandbox.kept_instances(), 2);
     for (attempt, expected) in attempts.iter_mut().zip(["2", "2", "1", "1"]) {
         attempt.answer(http(200, ""));
         assert_eq!(noted(attempt.step().await), expected);
@@ -155,6 +157,98 @@ async fn a_step_dropped_on_the_way_costs_nothing_but_its_answer() {
     }
     assert!(matches!(attempt.step().await, Ok(Action::Http(_))));
     assert_eq!(attempt.steps(), 3);
+}
+
+/// Runs on an async thread that was prepared for steps.
+fn prepared<F: Future<Output: Send> + Send + 'static>(work: F) -> F::Output {
+    let runtime = stepping(&mut tokio::runtime::Builder::new_multi_thread()).worker_threads(1).build().unwrap();
+    runtime.block_on(async { tokio::spawn(work).await.unwrap() })
+}
+
+async fn load_quick() -> Plugin {
+    let plugin = Sandbox::new(settings()).unwrap().load(guest("puppet")).await.unwrap();
+    for _ in 0..SLOW_STEPS {
+        let mut attempt = plugin.attempt(delivery("count"));
+        assert!(attempt.step().await.is_ok());
+        if plugin.pace().is_quick() {
+            return plugin;
+        }
+    }
+    panic!("never quick");
+}
+
+/// Whether a step is over when its future is polled for the first time, and what it came to if so.
+async fn at_once(attempt: &mut Attempt) -> Option<Result<Action, StepFault>> {
+    let mut step = std::pin::pin!(attempt.step());
+    std::future::poll_fn(|context| match step.as_mut().poll(context) {
+        std::task::Poll::Ready(stepped) => std::task::Poll::Ready(Some(stepped)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
+}
+
+#[test]
+fn steps_of_a_quick_plugin_are_made_in_place_and_of_a_new_one_are_not() {
+    prepared(async {
+        let plugin = load_quick().await;
+        for round in 0..100 {
+            let mut attempt = plugin.attempt(delivery("count"));
+            // A busy machine may have made a quick step seem slow.
+            if at_once(&mut attempt).await.is_some() {
+                assert!(attempt.is_kept());
+                attempt.answer(http(200, ""));
+                assert_eq!(noted(attempt.step().await), "2");
+                let new = Sandbox::new(settings()).unwrap().load(guest("puppet")).await.unwrap();
+                assert!(at_once(&mut new.attempt(delivery("count"))).await.is_none());
+                return;
+            }
+            assert!(round < 99, "never in place");
+            let mut next = plugin.attempt(delivery("count"));
+            assert!(next.step().await.is_ok());
+        }
+    });
+}
+
+#[test]
+fn no_step_is_made_in_place_on_a_thread_that_was_not_prepared() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let mut attempt = load_quick().await.attempt(delivery("count"));
+        assert!(at_once(&mut attempt).await.is_none());
+    });
+}
+
+#[test]
+fn a_quick_plugin_that_loops_holds_its_thread_up_once_and_fails_on_the_threads() {
+    prepared(async {
+        let plugin = load_quick().await;
+        let mut looping = plugin.attempt(delivery("loop"));
+        // The step is interrupted in place, and then waits for a thread of its own.
+        assert!(at_once(&mut looping).await.is_none());
+        let fault = looping.step().await.unwrap_err();
+        assert!(matches!(fault, StepFault::Limit { which: LimitKind::Cpu, .. }), "{fault}");
+        assert_eq!(fault.to_string(), "the plugin passed its CPU time limit of 100 ms a step");
+        for _ in 0..TRIAL_STEPS * 2 {
+            assert!(!plugin.pace().is_quick());
+            assert!(at_once(&mut plugin.attempt(delivery("loop"))).await.is_none());
+            assert!(plugin.attempt(delivery("count")).step().await.is_ok());
+        }
+    });
+}
+
+#[test]
+fn what_a_plugin_does_wrong_in_place_is_what_it_is_on_the_threads() {
+    prepared(async {
+        for behaviour in ["panic", "recurse", "allocate", "heavy-action", "hoard", "exit"] {
+            let quick = load_quick().await;
+            let new = Sandbox::new(settings()).unwrap().load(guest("puppet")).await.unwrap();
+            let in_place = quick.attempt(delivery(behaviour)).step().await;
+            assert_eq!(in_place, new.attempt(delivery(behaviour)).step().await);
+            assert!(in_place.is_err(), "{behaviour}");
+            let mut next = quick.attempt(delivery("count"));
+            assert!(next.step().await.is_ok());
+        }
+    });
 }
 
 #[tokio::test]

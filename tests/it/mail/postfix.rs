@@ -159,8 +159,9 @@ impl Postfix {
 
 impl Drop for Postfix {
     fn drop(&mut self) {
-        let etc = self.path("etc");
-        let _ = as_root("/usr/sbin/postfix").arg("-c").arg(etc).arg("stop").output();
+        // Its own command to stop it takes seconds; the master takes all others with it.
+        let pid = as_root("cat").arg(self.path("spool/pid/master.pid")).output().unwrap();
+        let _ = as_root("kill").arg(String::from_utf8_lossy(&pid.stdout).trim()).output();
         let _ = self.child.wait();
         // What it wrote belongs to it.
         let _ = as_root("rm").arg("-rf").arg(self.path("spool")).arg(self.path("data")).arg(self.path("mail")).output();

@@ -2,30 +2,21 @@
 //! by nobody else, replaced whole.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::notification::Name;
+use crate::private_file::{Lock, PrivateFile, Stamp};
 
 /// The form of the file; one that is newer is not understood.
 const VERSION: u32 = 1;
-/// Largest file, in bytes: tokens are a few kilobytes.
-const FILE_BYTES_MAX: u64 = 256 << 10;
-/// How long another's refresh is waited for: longer than one may take.
-const LOCK_TIME_MAX: Duration = Duration::from_secs(75);
-/// How often the lock is asked for.
-const LOCK_TRY_EVERY: Duration = Duration::from_millis(50);
 
 /// Where one connector's credential is kept.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    path: PathBuf,
+    file: PrivateFile,
 }
 
 /// What was granted, and to whom.
@@ -51,20 +42,6 @@ pub(super) struct Credential {
     pub expires_at: Option<Timestamp>,
     /// What was granted.
     pub scopes: Vec<String>,
-}
-
-/// Tells one state of a file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    modified: (i64, i64),
-    bytes: u64,
-}
-
-/// Nobody else renews the credential while this lives.
-#[derive(Debug)]
-pub(super) struct Lock {
-    _file: File,
 }
 
 /// A credential as it stands in the file. Moments are RFC 3339.
@@ -137,12 +114,12 @@ impl Credentials {
 
     /// Where the credential of a connector is kept in `folder`.
     pub fn new(folder: &Path, workspace: &Name, connector: &Name) -> Self {
-        Self { path: folder.join(workspace.as_str()).join(format!("{connector}.json")) }
+        Self { file: PrivateFile::new(folder.join(workspace.as_str()).join(format!("{connector}.json"))) }
     }
 
     /// The file's state now; none when there is no file.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        fs::metadata(&self.path).ok().map(|found| stamp_of(&found))
+        self.file.stamp()
     }
 
     /// What is in the file; none when there is no file.
@@ -150,17 +127,9 @@ impl Credentials {
     /// # Errors
     /// When it cannot be read: why, and what to do.
     pub(super) fn load(&self) -> Result<Option<(Credential, Stamp)>, String> {
-        let said = |error: &dyn fmt::Display| format!("the credential {} cannot be read: {error}", self.path.display());
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(said(&error)),
-        };
-        let found = file.metadata().map_err(|error| said(&error))?;
-        if found.len() > FILE_BYTES_MAX {
-            return Err(said(&format_args!("it has more than {FILE_BYTES_MAX} bytes")));
-        }
-        let text = io::read_to_string(file).map_err(|error| said(&error))?;
+        let path = self.file.path().display();
+        let said = |error: &dyn fmt::Display| format!("the credential {path} cannot be read: {error}");
+        let Some((text, stamp)) = self.file.read().map_err(|error| said(&error))? else { return Ok(None) };
         // The parser's own message may repeat what is in the file.
         let version: Version = serde_json::from_str(&text).map_err(|_| said(&"it is not a credential"))?;
         if version.version != VERSION {
@@ -168,7 +137,7 @@ impl Credentials {
         }
         let credential = serde_json::from_str(&text).ok().and_then(Written::read);
         let credential = credential.ok_or_else(|| said(&"it is not a credential"))?;
-        Ok(Some((credential, stamp_of(&found))))
+        Ok(Some((credential, stamp)))
     }
 
     /// Replaces the file; when this returns the credential is on disk. Whoever calls it holds the lock.
@@ -176,22 +145,11 @@ impl Credentials {
     /// # Errors
     /// When it cannot be written: why.
     pub(super) async fn save(&self, credential: Credential) -> Result<(), String> {
-        let (this, path) = (self.clone(), self.path.clone());
-        let written = tokio::task::spawn_blocking(move || this.write(credential)).await;
-        let written = written.map_err(io::Error::other).and_then(|written| written);
-        written.map_err(|error| format!("the credential {} cannot be written: {error}", path.display()))
-    }
-
-    fn write(&self, credential: Credential) -> io::Result<()> {
-        let folder = self.make_folder()?;
-        let text = serde_json::to_string_pretty(&Written::from(credential))?;
-        let new = self.path.with_extension("json.new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.set_permissions(Permissions::from_mode(0o600))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        File::open(folder)?.sync_all()
+        let said = |error: &dyn fmt::Display| {
+            format!("the credential {} cannot be written: {error}", self.file.path().display())
+        };
+        let text = serde_json::to_string_pretty(&Written::from(credential)).map_err(|error| said(&error))?;
+        self.file.replace(text).await.map_err(|error| said(&error))
     }
 
     /// Waits until nobody else renews the credential: neither here nor in another process.
@@ -199,47 +157,15 @@ impl Credentials {
     /// # Errors
     /// When it cannot be had: why.
     pub(super) async fn lock(&self) -> Result<Lock, String> {
-        let path = self.path.with_extension("lock");
-        let said = |error: &dyn fmt::Display| format!("the lock {} cannot be had: {error}", path.display());
-        self.make_folder().map_err(|error| said(&error))?;
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = opened.map_err(|error| said(&error))?;
-        let taken = async {
-            loop {
-                match file.try_lock() {
-                    Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_TRY_EVERY).await,
-                    Err(TryLockError::Error(error)) => return Err(error),
-                    Ok(()) => return Ok(()),
-                }
-            }
-        };
-        match tokio::time::timeout(LOCK_TIME_MAX, taken).await {
-            Ok(Ok(())) => Ok(Lock { _file: file }),
-            Ok(Err(error)) => Err(said(&error)),
-            Err(_) => Err(said(&"another process holds it")),
-        }
+        self.file.lock().await
     }
-
-    /// The file's folder and the one above it, for nobody else.
-    fn make_folder(&self) -> io::Result<&Path> {
-        let folder = self.path.parent().unwrap_or(&self.path);
-        let all = folder.parent().unwrap_or(folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        for folder in [all, folder] {
-            if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-                fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-            }
-        }
-        Ok(folder)
-    }
-}
-
-fn stamp_of(found: &fs::Metadata) -> Stamp {
-    Stamp { inode: found.ino(), modified: (found.mtime(), found.mtime_nsec()), bytes: found.len() }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn credential(access_token: &str) -> Credential {
@@ -285,9 +211,9 @@ mod tests {
     async fn a_file_that_is_no_credential_is_told_without_its_text() {
         let place = tempfile::tempdir().unwrap();
         let file = kept_in(place.path());
-        file.make_folder().unwrap();
+        fs::create_dir_all(file.file.path().parent().unwrap()).unwrap();
         let check = |text: &str, expected: &str| {
-            fs::write(&file.path, text).unwrap();
+            fs::write(file.file.path(), text).unwrap();
             let error = file.load().unwrap_err();
             assert!(error.ends_with(expected) && !error.contains("s3cret"), "{error}");
         };

@@ -11,11 +11,12 @@ use rmcp::transport::auth::{
 use serde_json::json;
 
 use super::account::Account;
-use super::file::{Credential, Stamp};
+use super::file::Credential;
 use super::server::{Received, Server};
 use crate::clock::later;
 use crate::config::OAuthGrant;
 use crate::fetch::outbox::ReadError;
+use crate::private_file::Stamp;
 
 /// A token is renewed so long before its end, or a tenth of its life where that is less.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(60);
