@@ -20,6 +20,7 @@ mod hostile;
 mod inbox_contract;
 mod limits;
 mod login;
+mod mail;
 mod misbehaving;
 mod oauth;
 mod outbox_check;
