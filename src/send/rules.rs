@@ -13,7 +13,7 @@ use crate::wasm::{Catalog, Destination, Lane};
 
 /// Deliveries in [`AGENT_PER`] to a target whose plugin starts agents, unless the target says otherwise. What an agent
 /// writes back may match the route that started it: without a limit, that chain would never end.
-pub const AGENT_COUNT_MAX: u32 = 20;
+pub const AGENT_COUNT_MAX: u32 = 12;
 
 /// The time that [`AGENT_COUNT_MAX`] is for.
 pub const AGENT_PER: Duration = Duration::from_secs(3_600);

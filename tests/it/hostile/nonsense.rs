@@ -16,7 +16,7 @@ const CASES: &[Case] = &[
         "http.extras is no JSON: recursion limit exceeded",
     ),
     case("absurd-numbers", "{ does: absurd-numbers, at: \"AT/\" }", ("retrying", "retry"), "come back in 136 years"),
-    case("no-time", "{ does: no-time, at: \"AT/\" }", REJECTED, "unanswered timeout"),
+    case("no-time", "{ does: no-time, at: \"AT/\" }", REJECTED, "denied timeout"),
     case("absurd-lanes", "{ does: absurd-lanes }", DELIVERED, "through absurd lanes"),
     case("many-headers", "{ does: many-headers, at: \"AT/\" }", RETRIED, "http.headers has 5000 entries; at most 64"),
     case("long-url", "{ does: long-url, at: \"AT\" }", RETRIED, "at most 8 KiB"),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::guard::{Allowed, Fetched, judge, tokens_wanted};
 use super::mask::Mask;
 use super::token::{Ask, Post, Tokens};
-use super::{EffectsError, Permission, fault};
+use super::{EffectsError, Permission, denied, fault};
 use crate::address::NOT_PUBLIC;
 use crate::config::TokenSource;
 use crate::notification::Name;
@@ -121,6 +121,9 @@ impl HttpClient {
     ) -> Result<Response, Fault> {
         let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
+        if wait.is_zero() {
+            return Err(denied("timeout", "a request that is given no time is not made".to_owned()));
+        }
         let wishes = answer::Wishes::of(&request.extras)?;
         let mut allowed = Box::new(judge(request, permission, fetched)?);
         let carried = std::mem::take(&mut allowed.carried);
