@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::book::{Admission, Book};
@@ -319,6 +320,8 @@ impl Inbox for SqliteInbox {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
     let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(unavailable)?;
+    // A statement would be planned anew each time other values are bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(unavailable)?;
     Ok(connection)
 }
 

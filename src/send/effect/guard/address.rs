@@ -84,7 +84,8 @@ pub(in crate::send::effect) fn encoded(value: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            text.push_str(&format!("%{byte:02X}"));
+            let digit = |of: u8| char::from_digit(u32::from(of), 16).unwrap_or_default().to_ascii_uppercase();
+            text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }
     text
