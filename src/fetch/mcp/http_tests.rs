@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::config::{Auth, Poll, SecretPlace};
+use crate::config::{Auth, Poll, SecretPlace, Transport};
 use crate::notification::Level;
 
 pub(super) const TOKEN: &str = "s3cret-token";

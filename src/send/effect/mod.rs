@@ -6,13 +6,16 @@ mod key;
 mod mask;
 pub mod secret;
 mod token;
+pub mod tool;
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::config::Grant;
 use crate::notification::Name;
+use crate::tools::Tools;
 use crate::wasm::{Action, Answer, Fault, Reach};
 use secret::Seals;
 
@@ -41,6 +44,7 @@ pub struct Permission<'a> {
 #[derive(Clone, Debug)]
 pub struct Effects {
     http: HttpClient,
+    tools: Option<Arc<dyn Tools>>,
 }
 
 /// Why effects cannot be performed at all.
@@ -61,7 +65,13 @@ impl Effects {
     /// # Errors
     /// When the system's certificates or resolver cannot be used.
     pub fn new() -> Result<Self, EffectsError> {
-        HttpClient::new().map(|http| Self { http })
+        HttpClient::new().map(|http| Self { http, tools: None })
+    }
+
+    /// The same, with somebody who calls connectors' tools; without, a call is not supported.
+    #[must_use]
+    pub fn calling(self, tools: Arc<dyn Tools>) -> Self {
+        Self { tools: Some(tools), ..self }
     }
 
     /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
@@ -75,7 +85,10 @@ impl Effects {
         match action {
             Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
             Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
-            Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
+            Action::Tool(call) => Answer::Tool(match &self.tools {
+                Some(tools) => tool::perform(&**tools, &call, permission).await,
+                None => Err(not_done("tool calls")),
+            }),
             Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
             Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),
         }
