@@ -96,7 +96,8 @@ impl App {
             tracing::error!("{}", mistake.to_string().trim_end());
         }
         let connectors = polling::connectors(&config, &clock);
-        let effects = Effects::new().map_err(StartError::Effects)?.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
+        let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
+        let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
         let means = Arc::new(Means {
             config: Arc::clone(&config),
             catalog,

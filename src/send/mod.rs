@@ -32,7 +32,7 @@ use notice::{Blocked, Notice};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
-pub use settings::{settings_mistakes, ungranted_urls};
+pub use settings::{settings_mistakes, ungranted};
 
 /// Attempts under way at once. Each holds a connection and its notifications, and no sandbox while it waits.
 pub const IN_FLIGHT_MAX: usize = 16_384;

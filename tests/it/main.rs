@@ -9,6 +9,7 @@
     reason = "tests may fail so"
 )]
 
+mod agent_run;
 mod cli;
 mod connector;
 mod crash;
@@ -25,4 +26,6 @@ mod pipeline;
 mod resume;
 mod simulation;
 mod support;
+mod threads;
 mod tidy;
+mod webhooks;

@@ -79,7 +79,7 @@ fn origin(text: &str) -> Result<Origin, String> {
     Ok(Origin { scheme, host: parse_host(host)?, port })
 }
 
-fn port_number(text: &str) -> Option<u16> {
+pub(super) fn port_number(text: &str) -> Option<u16> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|&port| is_number && port > 0)
 }

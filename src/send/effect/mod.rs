@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::config::Grant;
+use crate::clock::Clock;
+use crate::config::{Config, Grant};
 use crate::notification::Name;
 use crate::tools::Tools;
 use crate::wasm::{Action, Answer, Fault, Reach};
 use secret::Seals;
+use token::Tokens;
 
 pub use http::HttpClient;
 
@@ -44,6 +46,7 @@ pub struct Permission<'a> {
 #[derive(Clone, Debug)]
 pub struct Effects {
     http: HttpClient,
+    tokens: Tokens,
     tools: Option<Arc<dyn Tools>>,
 }
 
@@ -64,8 +67,9 @@ impl Effects {
     ///
     /// # Errors
     /// When the system's certificates or resolver cannot be used.
-    pub fn new() -> Result<Self, EffectsError> {
-        HttpClient::new().map(|http| Self { http, tools: None })
+    pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
+        let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
+        Ok(Self { http: HttpClient::new()?, tokens, tools: None })
     }
 
     /// The same, with somebody who calls connectors' tools; without, a call is not supported.
@@ -83,7 +87,7 @@ impl Effects {
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {
-            Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
+            Action::Http(request) => Answer::Http(self.http.perform(request, permission, &self.tokens).await),
             Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
             Action::Tool(call) => Answer::Tool(match &self.tools {
                 Some(tools) => tool::perform(&**tools, &call, permission).await,

@@ -218,9 +218,9 @@ impl Stand {
 
 async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
     Arc::new(Means {
+        effects: Effects::new(&config, clock).unwrap(),
         config,
         catalog: catalog().await,
-        effects: Effects::new().unwrap(),
         clock: clock.clone(),
         queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
         keys: Keys::new(&inbox.key()),
