@@ -101,7 +101,7 @@ impl App {
         let means = Arc::new(Means {
             config: Arc::clone(&config),
             catalog,
-            effects,
+            effects: effects.clone(),
             clock: clock.clone(),
             inbox: Arc::clone(&inbox),
             queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
@@ -114,6 +114,7 @@ impl App {
         let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
         tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
+        tasks.spawn(effects.tend(stop.soon.clone()));
         tasks.spawn(tend(Arc::clone(&connectors), stop.soon.clone()));
         let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer, connectors).pollers().await;
         for poller in pollers {

@@ -9,6 +9,7 @@ mod demo;
 mod inbox;
 mod outbox;
 mod output;
+mod plugin;
 mod serve;
 mod table;
 mod way;
@@ -35,7 +36,7 @@ const COULD_NOT_RUN: u8 = 2;
 #[command(name = "switchbell", version, arg_required_else_help = true)]
 struct Arguments {
     /// The operator's file.
-    #[arg(long, global = true, value_name = "FILE", env = "SWITCHBELL_CONFIG", default_value = "switchbell.yaml")]
+    #[arg(long, global = true, value_name = "FILE", env = "SWITCHBELL_CONFIG", default_value = plugin::CONFIG_DEFAULT)]
     config: PathBuf,
     #[command(subcommand)]
     command: Command,
@@ -58,6 +59,9 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Shows what plugins are and want, and what the folder of plugins holds.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }
     });

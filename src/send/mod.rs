@@ -94,8 +94,6 @@ impl Dispatcher {
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
     pub async fn run(self: Arc<Self>, stop: Stop) {
-        let effects = self.means.effects.clone();
-        let mut tidying = std::pin::pin!(effects.tidy());
         let Means { queues, inbox, clock, .. } = &*self.means;
         let mut tasks = JoinSet::new();
         let (mut claiming, mut look, mut wake_at) = (false, true, None);
@@ -114,7 +112,6 @@ impl Dispatcher {
                 news = inbox.news() => self.take(news, &mut tasks, &stop),
                 () = queues.changed() => look = true,
                 () = clock.sleep(sleep), if !claiming => look = true,
-                () = &mut tidying => {}
                 Some(done) = tasks.join_next() => match done {
                     Ok(Done::Attempted) => {}
                     Ok(Done::Claimed(claims)) => {

@@ -14,7 +14,7 @@ mod server;
 mod timing;
 mod workspace;
 
-pub(super) use plugins::granted_tools;
+pub(super) use plugins::{check as plugins, granted_tools};
 pub(super) use secret::finished as finished_secrets;
 pub(super) use server::{Server, mentioned_workspaces, path_of, server};
 pub(super) use workspace::workspace;

@@ -18,10 +18,10 @@ use crate::notification::Name;
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 30);
 
 /// The folder as written, and the names of the plugins in it.
-pub(super) type There = Option<(String, BTreeSet<Name>)>;
+pub(in crate::config) type There = Option<(String, BTreeSet<Name>)>;
 
 /// `plugins:` as far as it is good, with what other parts of the files are checked against.
-pub(super) struct Checked {
+pub(in crate::config) struct Checked {
     pub plugins: Plugins,
     pub there: There,
     /// Where each plugin is granted mail.
@@ -31,7 +31,7 @@ pub(super) struct Checked {
 }
 
 /// Checks the section, and looks which plugins there are.
-pub(super) fn check(
+pub(in crate::config) fn check(
     raw: Option<Placed<RawPlugins>>,
     folder: &Folder,
     mentions: &mut Vec<Placed<Name>>,

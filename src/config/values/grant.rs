@@ -48,6 +48,14 @@ impl HttpEntry {
     }
 }
 
+/// The grant that a text alone writes.
+///
+/// # Errors
+/// Says what is wrong with the text and what to write instead.
+pub(in crate::config) fn http_grant(text: &str) -> Result<HttpGrant, String> {
+    origin(text).map(|origin| HttpEntry::new(origin, false, Vec::new()).grant)
+}
+
 impl FromText for Origin {
     const WANTED: &'static str = "a host such as `hooks.example.com`";
     const SEES_NUMBERS: bool = true;

@@ -17,7 +17,7 @@ mod words;
 mod zone;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
-pub(super) use grant::{HttpEntry, Origin};
+pub(super) use grant::{HttpEntry, Origin, http_grant};
 pub(super) use mail::{Relay, SmtpUser};
 pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_mistake};
 pub(super) use place::PlaceEntry;

@@ -147,6 +147,7 @@ impl Means {
         let permission = Permission {
             plugin: &target.plugin,
             workspace: &claim.queue.workspace,
+            route: &claim.queue.route,
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
             delivery: &id,

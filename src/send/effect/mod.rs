@@ -3,6 +3,7 @@
 pub mod guard;
 mod http;
 mod key;
+pub mod mail;
 mod mask;
 pub mod secret;
 mod token;
@@ -12,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::{Config, Grant};
@@ -22,6 +24,7 @@ use secret::Seals;
 use token::Tokens;
 
 pub use http::HttpClient;
+pub use mail::MailClient;
 
 /// What one attempt may do: decided once, when it begins.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Permission<'a> {
     pub plugin: &'a Name,
     /// For whose workspace.
     pub workspace: &'a Name,
+    /// The route that matched.
+    pub route: &'a Name,
     /// What the operator granted the plugin.
     pub grant: &'a Grant,
     /// The secrets the target's settings name.
@@ -47,6 +52,7 @@ pub struct Permission<'a> {
 pub struct Effects {
     http: HttpClient,
     tokens: Tokens,
+    mail: MailClient,
     tools: Option<Arc<dyn Tools>>,
 }
 
@@ -56,7 +62,7 @@ pub struct EffectsError(String);
 
 impl fmt::Display for EffectsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the HTTP client cannot be set up: {}", self.0)
+        write!(out, "effects cannot be performed: {}", self.0)
     }
 }
 
@@ -69,7 +75,7 @@ impl Effects {
     /// When the system's certificates or resolver cannot be used.
     pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
         let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
-        Ok(Self { http: HttpClient::new()?, tokens, tools: None })
+        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens, tools: None })
     }
 
     /// The same, with somebody who calls connectors' tools; without, a call is not supported.
@@ -78,17 +84,19 @@ impl Effects {
         Self { tools: Some(tools), ..self }
     }
 
-    /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
-    /// attempts.
-    pub async fn tidy(&self) {
-        self.http.tidy().await;
+    /// Closes connections that have been idle for too long, until told to stop.
+    pub async fn tend(self, stop: CancellationToken) {
+        tokio::select! {
+            () = self.http.tidy() => {}
+            () = self.mail.tend(&stop) => {}
+        }
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {
             Action::Http(request) => Answer::Http(self.http.perform(request, permission, &self.tokens).await),
-            Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
+            Action::Mail(message) => Answer::Mail(self.mail.perform(message, permission).await),
             Action::Tool(call) => Answer::Tool(match &self.tools {
                 Some(tools) => tool::perform(&**tools, &call, permission).await,
                 None => Err(not_done("tool calls")),

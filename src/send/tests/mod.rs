@@ -1,6 +1,7 @@
 //! Attempts of a plugin that follows a script, against a real HTTP server and a store in memory.
 
 mod attempts;
+mod bounds;
 mod dispatching;
 mod memory;
 mod notices;

@@ -77,11 +77,12 @@ async fn ask_with(
         private: asks.private,
         workspaces: Vec::new(),
     };
-    let (plugin, workspace) = (name(asks.plugin), name(asks.workspace));
+    let (plugin, workspace, route) = (name(asks.plugin), name(asks.workspace), name("news"));
     let grant = Grant { http: vec![http], ..Grant::default() };
     let permission = Permission {
         plugin: &plugin,
         workspace: &workspace,
+        route: &route,
         grant: &grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",

@@ -55,6 +55,7 @@ fn with_permission<T>(grant: &Grant, sealed: &Sealed<'_>, then: impl FnOnce(&Per
     then(&Permission {
         plugin: &name("agent-run"),
         workspace: &name("acme"),
+        route: &name("news"),
         grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",
@@ -172,6 +173,7 @@ async fn performed(came: Result<Said, Trouble>, call: &ToolCall) -> (Result<Tool
     let permission = Permission {
         plugin: &plugin,
         workspace: &workspace,
+        route: &workspace,
         grant: &grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",
