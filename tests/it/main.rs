@@ -32,4 +32,5 @@ mod simulation;
 mod support;
 mod threads;
 mod tidy;
+mod tool_calls;
 mod webhooks;

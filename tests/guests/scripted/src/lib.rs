@@ -111,11 +111,11 @@ fn request(url: &str) -> Request {
     }
 }
 
-/// `CONNECTOR/TOOL key=value …`; a value that is no number is a text.
+/// `CONNECTOR/TOOL key=value …`; a value that is no whole number is a text.
 fn tool(how: &str) -> ToolCall {
     let mut words = how.split(' ').filter(|word| !word.is_empty());
     let (connector, tool) = words.next().and_then(|name| name.split_once('/')).unwrap_or(("registrar", "restart"));
-    let argument = |(key, value): (&str, &str)| match value.parse::<f64>() {
+    let argument = |(key, value): (&str, &str)| match value.parse::<i64>() {
         Ok(_) => format!(r#""{key}":{value}"#),
         Err(_) => format!(r#""{key}":"{value}""#),
     };
