@@ -28,7 +28,7 @@ impl Play {
     /// One route for each script. The peer is the connector `registrar`; with `unpolled` another, `helper`, is the same
     /// program without an outbox.
     async fn new(over: Over, scripts: &[&str]) -> Self {
-        let (stage, sink) = (Stage::new(Peer::Tools, over, "c-0").await, Sink::open().await);
+        let (stage, sink) = (Stage::new(Peer::Tools, over, "c-0").await, Sink::start().await);
         let mut registrar = match stage.url() {
             Some(url) => json!({ "url": url, "auth": { "bearer": { "secret": "outbox-token" } } }),
             None => json!({ "command": "peer" }),

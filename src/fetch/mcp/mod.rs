@@ -35,6 +35,8 @@ mod streams;
 #[cfg(test)]
 mod streams_tests;
 mod tools;
+#[cfg(test)]
+mod tools_tests;
 mod way;
 mod words;
 

@@ -56,8 +56,7 @@ impl Connectors {
     /// # Errors
     /// As [`McpOutbox::new`]; also when there is no such connector.
     pub fn outbox(&self, workspace: &Name, connector: &Name) -> Result<McpOutbox, ReadError> {
-        let caller = self.caller(workspace, connector)?;
-        Ok(McpOutbox::over(caller.program.clone().unwrap_or_else(|| caller.link())))
+        self.caller(workspace, connector).map(Caller::outbox)
     }
 
     /// Closes connections that no call needed for a while, until told to stop.
@@ -99,7 +98,7 @@ impl Tools for Connectors {
 
 /// Calls the tools of one connector.
 #[derive(Debug)]
-struct Caller {
+pub(super) struct Caller {
     way: Way,
     /// The one connection of a program.
     program: Option<Arc<Link>>,
@@ -125,7 +124,7 @@ impl Drop for Borrowed<'_> {
 }
 
 impl Caller {
-    fn new(way: Way, connector: &Connector) -> Self {
+    pub(super) fn new(way: Way, connector: &Connector) -> Self {
         let program = way.is_program().then(|| Arc::new(Link::new(way.clone(), Era::default())));
         Self {
             way,
@@ -137,13 +136,18 @@ impl Caller {
         }
     }
 
+    /// The outbox of its server.
+    pub(super) fn outbox(&self) -> McpOutbox {
+        McpOutbox::over(self.program.clone().unwrap_or_else(|| self.link()))
+    }
+
     /// A link of its own.
     fn link(&self) -> Arc<Link> {
         let era = Era::of(lock(&self.spoken).as_deref());
         Arc::new(Link::new(self.way.clone(), era))
     }
 
-    async fn call(&self, call: Call<'_>) -> Result<Said, Trouble> {
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Said, Trouble> {
         let busy = || ReadError::Timeout { waited: READY_TIME_MAX };
         let deadline = tokio::time::Instant::now() + READY_TIME_MAX;
         let turn = tokio::time::timeout_at(deadline, self.turns.acquire()).await;
@@ -190,7 +194,7 @@ impl Caller {
         }
     }
 
-    async fn close(&self) {
+    pub(super) async fn close(&self) {
         self.close_older_than(Duration::ZERO).await;
         if let Some(program) = &self.program {
             program.close().await;

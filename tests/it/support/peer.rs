@@ -132,7 +132,7 @@ impl Stage {
 
     /// It as a `command` of the operator's file.
     pub fn command(&self) -> String {
-        json!({ "run": self.words, "env": self.env }).to_string()
+        json!({ "run": self.words, "env": self.env, "workspaces": ["acme"] }).to_string()
     }
 
     /// Where it listens, over HTTP.
