@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report in a receipt, its texts as those of an event (product contract, "The event, exactly") and without what
+    /// The report in a receipt, its texts as those of an event (see the rules of an event, `fetch/event`) and without what
     /// `redact` takes out. What is of another form is no report: the delivery was made all the same.
     pub(super) fn of(receipt: &Receipt, redact: impl Fn(&str) -> String) -> Option<Self> {
         // Nearly every receipt has these.
