@@ -27,6 +27,7 @@ mod outbox_check;
 mod peers;
 mod pipeline;
 mod plugins;
+mod reports;
 mod resume;
 mod simulation;
 mod support;

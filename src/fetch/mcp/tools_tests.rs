@@ -194,14 +194,11 @@ while IFS= read -r line; do
 done
 "#;
 
-#[tokio::test]
-async fn a_program_is_polled_and_called_over_one_connection_side_by_side() {
-    let folder = tempfile::tempdir().unwrap();
-    let starts = folder.path().join("starts");
+fn program(script: &str, starts: &Path, times: Times) -> Caller {
     let connector = Connector {
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio {
-            run: ["sh", "-c", PROGRAM].map(str::to_owned).to_vec(),
+            run: ["sh", "-c", script].map(str::to_owned).to_vec(),
             env: BTreeMap::from([("STARTS".to_owned(), starts.to_str().unwrap().to_owned())]),
             directory: std::env::temp_dir(),
         },
@@ -212,7 +209,14 @@ async fn a_program_is_polled_and_called_over_one_connection_side_by_side() {
     };
     let secrets = BTreeMap::new();
     let way = Way::new(&"acme".parse().unwrap(), &connector, &common(&secrets, Times::default())).unwrap();
-    let caller = Caller::new(way, &connector);
+    Caller::new(way, &connector)
+}
+
+#[tokio::test]
+async fn a_program_is_polled_and_called_over_one_connection_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let caller = program(PROGRAM, &starts, Times::default());
     let mut outbox = caller.outbox();
     {
         let mut open = std::pin::pin!(call(&caller, PATIENT));
@@ -233,5 +237,43 @@ async fn a_program_is_polled_and_called_over_one_connection_side_by_side() {
     caller.close().await;
     assert_eq!(std::fs::read_to_string(&starts).unwrap(), "start\ncancelled\n");
     assert_eq!(outbox.read("acme://n").await, Ok("read".to_owned()), "a later read starts it again");
+    outbox.close().await;
+}
+
+/// A program that answers the handshake and nothing else.
+const SILENT: &str = r#"
+echo start >> "$STARTS"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"%s":%s}\n' "$id" "$1" "$2"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"server/discover"'*) answer error '{"code":-32601,"message":"Method not found"}' ;;
+    *'"initialize"'*) answer result '{"protocolVersion":"2025-06-18","capabilities":{"resources":{}},"serverInfo":{"name":"acme","version":"1"}}' ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn reads_that_run_out_of_time_end_a_call_under_way_only_when_nothing_is_answered_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let times = Times { read: Duration::from_millis(300), ..Times::default() };
+    let caller = program(SILENT, &starts, times);
+    let mut outbox = caller.outbox();
+    let started = || std::fs::read_to_string(&starts).unwrap().lines().count();
+    let mut open = std::pin::pin!(call(&caller, PATIENT));
+    for _ in 0..2 {
+        tokio::select! {
+            biased;
+            came = &mut open => panic!("{came:?}"),
+            read = outbox.read("acme://n") => assert!(matches!(read, Err(ReadError::Timeout { .. })), "{read:?}"),
+        }
+    }
+    let (came, read) = tokio::join!(open, outbox.read("acme://n"));
+    assert!(matches!(read, Err(ReadError::Timeout { .. })), "{read:?}");
+    let lost = came.unwrap_err();
+    assert_eq!((lost.stage, lost.code.as_str(), started()), (Stage::Unanswered, "disconnected", 1));
+    assert!(outbox.read("acme://n").await.is_err());
+    assert_eq!(started(), 2, "it is started again");
     outbox.close().await;
 }
