@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::fetch::mcp::Connectors;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
@@ -23,6 +25,7 @@ use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
+use crate::tools::Tools;
 use crate::wasm::catalog::PluginProblem;
 use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
 use polling::Polling;
@@ -92,7 +95,9 @@ impl App {
         for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
         }
+        let connectors = polling::connectors(&config, &clock);
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
+        let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
         let means = Arc::new(Means {
             config: Arc::clone(&config),
             catalog,
@@ -108,9 +113,10 @@ impl App {
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
-        tasks.spawn(dispatcher.run(stop.clone()));
+        tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
         tasks.spawn(effects.tend(stop.soon.clone()));
-        let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer).pollers().await;
+        tasks.spawn(tend(Arc::clone(&connectors), stop.soon.clone()));
+        let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer, connectors).pollers().await;
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
@@ -163,4 +169,14 @@ impl App {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::time::timeout(time, all).await.is_ok()
     }
+}
+
+/// Makes attempts until told to stop; then nobody calls a tool any more.
+async fn deliver(dispatcher: Arc<Dispatcher>, connectors: Arc<Connectors>, stop: Stop) {
+    dispatcher.run(stop).await;
+    connectors.close().await;
+}
+
+async fn tend(connectors: Arc<Connectors>, stop: CancellationToken) {
+    connectors.tend(&stop).await;
 }

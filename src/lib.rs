@@ -11,8 +11,8 @@
 //! 6. [`serve`]: what others read over HTTP;
 //! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
-//! [`app`] puts them together. [`address`], [`clock`], [`notification`], [`private_file`] and [`telemetry`] serve them
-//! all.
+//! [`app`] puts them together. [`address`], [`clock`], [`notification`], [`private_file`], [`telemetry`], [`text`] and
+//! [`tools`] serve them all.
 
 pub mod address;
 pub mod app;
@@ -27,4 +27,6 @@ pub mod route;
 pub mod send;
 pub mod serve;
 pub mod telemetry;
+pub mod text;
+pub mod tools;
 pub mod wasm;

@@ -1,7 +1,6 @@
 //! What is polled: a poller for each outbox that a connector declares.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -10,7 +9,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
 use crate::fetch::mcp::oauth::Credentials;
-use crate::fetch::mcp::{Clients, Common, McpOutbox, Times};
+use crate::fetch::mcp::{Clients, Common, Connectors, Times};
 use crate::fetch::poller::{Polled, Poller, Shared};
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
@@ -22,8 +21,19 @@ use crate::telemetry::{Nobody, Observer};
 /// What all pollers of this process are made from.
 pub(super) struct Polling {
     shared: Shared,
-    clients: Clients,
-    credentials: PathBuf,
+    connectors: Arc<Connectors>,
+}
+
+/// The connectors of all workspaces: what polls them and what calls their tools share these.
+pub(super) fn connectors(config: &Config, clock: &Clock) -> Arc<Connectors> {
+    let common = Common {
+        secrets: &config.secrets,
+        times: Times::default(),
+        clock: clock.clone(),
+        clients: Clients::new(),
+        credentials: &Credentials::folder_of(&config.store),
+    };
+    Arc::new(Connectors::new(config, &common))
 }
 
 impl Polling {
@@ -32,6 +42,7 @@ impl Polling {
         inbox: &Arc<dyn Inbox>,
         clock: &Clock,
         observer: &Arc<dyn Observer>,
+        connectors: Arc<Connectors>,
     ) -> Self {
         let shared = Shared {
             config: Arc::clone(config),
@@ -40,7 +51,7 @@ impl Polling {
             observer: Arc::clone(observer),
             pollers: config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum(),
         };
-        Self { shared, clients: Clients::new(), credentials: Credentials::folder_of(&config.store) }
+        Self { shared, connectors }
     }
 
     /// What is polled, and a seat for every connector.
@@ -85,14 +96,7 @@ impl Polling {
             return Err(connector.not_polled.clone());
         }
         let (name, source) = (&workspace.name, &connector.name);
-        let common = Common {
-            secrets: &self.shared.config.secrets,
-            times: Times::default(),
-            clock: self.shared.clock.clone(),
-            clients: self.clients.clone(),
-            credentials: &self.credentials,
-        };
-        let outbox = McpOutbox::new(name, connector, &common).map_err(|error| {
+        let outbox = self.connectors.outbox(name, source).map_err(|error| {
             tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
             Some(error.to_string())
         })?;
@@ -116,7 +120,7 @@ pub async fn poll_once(
     let book = Arc::new(book_without_plugins(config));
     inbox.adopt(book, None, clock.now()).await.map_err(|error| error.to_string())?;
     let (inbox, nobody): (Arc<dyn Inbox>, Arc<dyn Observer>) = (Arc::new(inbox), Arc::new(Nobody));
-    let polling = Polling::new(config, &inbox, &clock, &nobody);
+    let polling = Polling::new(config, &inbox, &clock, &nobody, connectors(config, &clock));
     let revisions = polling.revisions(&workspace.name).await;
     let poller = polling.poller(workspace, connector, &revisions, &polling.budget());
     let poller = poller.map_err(|reason| not_polled(&connector.name, reason.as_deref()))?;

@@ -17,4 +17,3 @@ pub mod notice;
 pub mod outbox;
 pub mod pace;
 pub mod poller;
-mod text;

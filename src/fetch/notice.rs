@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::event::{BODY_CHARS_MAX, LINE_CHARS_MAX};
-use super::text;
 use crate::notification::{Event, Level, Name};
+use crate::text;
 
 /// Distinct reasons that one notice lists; the events of the others are only counted.
 pub const REASONS_MAX: usize = 10;

@@ -10,6 +10,7 @@ pub mod keys;
 mod notice;
 pub mod queue;
 pub mod record;
+mod report;
 mod rules;
 mod settings;
 mod tell;
@@ -25,12 +26,14 @@ use crate::clock::until;
 use crate::inbox::book::{Admission, Book};
 use crate::inbox::delivery::{DESTINATION_DELAY_MAX, End, Input, Next, Outcome, State, transition};
 use crate::inbox::{Attempt, Claim, Claimed, DeliveryId, Entry, Finished, InboxError, News, Paused, Want};
+use crate::notification::Name;
 use crate::route::Decision;
 use crate::telemetry::Observer;
 use attempt::in_milliseconds;
 use notice::{Blocked, Notice};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
+pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
 pub use settings::{settings_mistakes, ungranted};
 
@@ -214,7 +217,7 @@ impl Dispatcher {
         // A claim is in flight, and every outcome moves a delivery that is.
         let next = transition(State::InFlight, Input::Ended(end), now)
             .unwrap_or(Next { state: State::Retrying, next_at: Some(now) });
-        let told = self.notice(claim, &ended, next.state, now);
+        let told = self.notices(claim, &ended, next.state, now);
         let delay = ended.destination_delay.map(|delay| delay.min(DESTINATION_DELAY_MAX));
         let version = claim.memory.as_ref().map_or(0, |memory| memory.version);
         let finished = Finished {
@@ -238,13 +241,18 @@ impl Dispatcher {
     }
 
     /// What the host tells the workspace of it.
-    fn notice(&self, claim: &Claim, ended: &Ended, state: State, now: Timestamp) -> Option<(Entry, Vec<Decision>)> {
+    fn notices(&self, claim: &Claim, ended: &Ended, state: State, now: Timestamp) -> Vec<(Entry, Vec<Decision>)> {
         // Says nothing about the target.
         if ended.outcome == Outcome::Interrupted {
-            return None;
+            return Vec::new();
         }
-        let notice = Notice::of(claim, state, ended.reason.as_deref(), &self.blocked)?;
-        notice.entry(self.means.config.workspaces.get(&claim.queue.workspace)?, &self.book, now)
+        let notice = Notice::of(claim, state, ended.reason.as_deref(), &self.blocked);
+        let Some(workspace) = self.means.config.workspaces.get(&claim.queue.workspace) else { return Vec::new() };
+        let notice = notice.and_then(|notice| notice.entry(workspace, &self.book, now));
+        let agent = |plugin: &Name| self.means.catalog.get(plugin).is_none_or(|plugin| plugin.manifest().agent);
+        let report = ended.report.as_ref();
+        let report = report.and_then(|report| report.entry(claim, (workspace, &self.book), agent, now));
+        notice.into_iter().chain(report).collect()
     }
 
     async fn rest(&self, claim: &Claim, rest: Rest, stop: &Stop) -> Next {

@@ -1,7 +1,7 @@
 //! What the host itself tells a workspace about its deliveries: notices in the inbox, from the source `switchbell`, that
 //! routes may match like anything else.
 //!
-//! None can bring about an endless chain: there is none about a delivery that stands for notices alone, and a notice owes
+//! None can bring about an endless chain (nor can [reports](super::report)): there is none about a delivery that stands for notices alone, and a notice owes
 //! nothing to the target that it is about, nor to any that shares a lane with it.
 
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ const BLOCKED_TOLD_EVERY_SECONDS: i64 = 1;
 const EVENT_ID_CHARS_MAX: usize = 200;
 
 /// Deliveries that are listed of one notice's digest.
-const SEQS_MAX: usize = 100;
+pub(super) const SEQS_MAX: usize = 100;
 
 /// Which targets wait for a person and were told of.
 #[derive(Debug, Default)]
@@ -72,8 +72,11 @@ impl<'a> Notice<'a> {
             State::Unknown => Kind::Unknown,
             _ => return None,
         };
-        let only_notices = claim.notifications.iter().all(|one| one.source.as_str() == HOST_SOURCE);
-        (is_news && !only_notices).then_some(Self { claim, kind, reason: reason.unwrap_or("no reason was given") })
+        (is_news && !is_of_notices_alone(claim)).then_some(Self {
+            claim,
+            kind,
+            reason: reason.unwrap_or("no reason was given"),
+        })
     }
 
     /// The notice as it is written, and what was decided about each route.
@@ -191,8 +194,13 @@ pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64,
     })
 }
 
+/// Whether all that a delivery stands for came from the host itself.
+pub(super) fn is_of_notices_alone(claim: &Claim) -> bool {
+    claim.notifications.iter().all(|one| one.source.as_str() == HOST_SOURCE)
+}
+
 /// Whether a delivery would go to the target that a notice is about, or through one of its lanes.
-fn meets(owed: &Owed, about: &QueueKey, book: &Book) -> bool {
+pub(super) fn meets(owed: &Owed, about: &QueueKey, book: &Book) -> bool {
     if owed.target == *about.target {
         return true;
     }

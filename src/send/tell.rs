@@ -8,7 +8,7 @@ use super::{Dispatcher, Ended};
 use crate::clock::until;
 use crate::inbox::delivery::{Next, Outcome};
 use crate::inbox::{Claim, Entry, Moved};
-use crate::notification::HOST_SOURCE;
+use crate::notification::{HOST_SOURCE, Name};
 use crate::route::Decision;
 use crate::telemetry::{Happening, rounded};
 
@@ -48,13 +48,15 @@ impl Dispatcher {
         });
     }
 
-    pub(super) fn tell_notices(&self, claim: &Claim, told: Option<(Entry, Vec<Decision>)>, seqs: Vec<Option<u64>>) {
-        let Ok(source) = HOST_SOURCE.parse() else { return };
-        let (Some((entry, decisions)), Some(Some(seq))) = (told, seqs.first().copied()) else { return };
-        let (event, effective_level) = (Arc::new(entry.event), entry.effective_level);
-        let workspace = claim.queue.workspace.clone();
-        let accepted = Happening::Accepted { workspace, seq, source, event, effective_level, decisions };
-        self.observer.happened(&accepted);
+    pub(super) fn tell_notices(&self, claim: &Claim, told: Vec<(Entry, Vec<Decision>)>, seqs: Vec<Option<u64>>) {
+        let Ok(source) = HOST_SOURCE.parse::<Name>() else { return };
+        for ((entry, decisions), seq) in told.into_iter().zip(seqs) {
+            let Some(seq) = seq else { continue };
+            let (event, effective_level) = (Arc::new(entry.event), entry.effective_level);
+            let (workspace, source) = (claim.queue.workspace.clone(), source.clone());
+            let accepted = Happening::Accepted { workspace, seq, source, event, effective_level, decisions };
+            self.observer.happened(&accepted);
+        }
     }
 
     pub(super) fn tell_rest(&self, claim: &Claim, goes_on_at: Timestamp, is_wait: bool) {

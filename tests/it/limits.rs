@@ -80,6 +80,20 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("time to an HTTP answer | 30 s", &[(HTTP, "ANSWER_TIME_MAX: Duration = Duration::from_secs(30);")]),
+    ("the arguments of a tool that is called | 256 KiB", &[(TOOL, "ARGUMENTS_BYTES_MAX: usize = 256 * 1024;")]),
+    ("a tool's name | 256 bytes", &[(TOOL, "TOOL_BYTES_MAX: usize = 256;")]),
+    ("a tool's answer | 256 KiB", &[(TOOL, "CONTENT_BYTES_MAX: usize = 256 * 1024;")]),
+    (
+        "time to a tool's answer, once its server is connected | 60 s",
+        &[(TOOL, "TIME_MAX: Duration = Duration::from_secs(60);")],
+    ),
+    (
+        "calls of one connector's tools at once | 16",
+        &[
+            ("src/fetch/mcp/link.rs", "CALLS_MAX: u32 = 16;"),
+            ("src/fetch/mcp/tools.rs", "READY_TIME_MAX: Duration = Duration::from_secs(40);"),
+        ],
+    ),
     (
         "a note, reason or reference | 2000 characters, 500 of which are kept",
         &[(ACTION, "NOTE_LENGTH_MAX: usize = 2_000;"), ("src/send/attempt/run.rs", "REASON_CHARS_MAX: usize = 500;")],
@@ -89,6 +103,7 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
 const SANDBOX: &str = "src/wasm/limits.rs";
 const ACTION: &str = "src/wasm/action.rs";
 const HTTP: &str = "src/send/effect/http/mod.rs";
+const TOOL: &str = "src/send/effect/tool.rs";
 
 fn text(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap()

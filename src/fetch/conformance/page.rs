@@ -12,7 +12,7 @@ use super::rules::Rule;
 use crate::fetch::answer::{self, Answer, NotAnAnswer};
 use crate::fetch::event::{self, Reason};
 use crate::fetch::json::{Kind, fields, kind, string};
-use crate::fetch::text;
+use crate::text;
 
 /// Longest piece of a server's words that a report repeats, in characters.
 const SAID_CHARS_MAX: usize = 60;

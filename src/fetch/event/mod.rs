@@ -12,8 +12,8 @@ mod tests;
 use serde_json::value::RawValue;
 
 use super::json::{self, Kind, fields, kind};
-use super::text;
 use crate::notification::{Event, Level};
+use crate::text;
 pub use reason::{Field, Reason};
 
 /// Largest event, as it came, in bytes: what one row, one plugin call and one page must be able to carry.

@@ -7,9 +7,11 @@ use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::json;
 
+use super::credential::Credential;
+use super::http::{Endpoint, Signature};
 use super::http_tests::{Got, Site, TOKEN, check, common, json_answer, legacy, modern, patient, secret, text};
 use super::*;
-use crate::config::{Auth, Poll};
+use crate::config::{Auth, Poll, Transport};
 use crate::notification::Level;
 
 /// An outbox with headers of its own.
@@ -150,13 +152,12 @@ async fn a_token_that_is_refused_is_renewed_once_and_the_request_made_again() {
         })
     })
     .await;
-    let mut outbox = outbox_with(&site.url, &[], &[], Auth::None, false).unwrap();
     let tokens = Arc::new(Counted { number: 1.into(), most: 3 });
     let signature = Signature { credential: Credential::Tokens(tokens), headers: BTreeMap::new() };
     let (workspace, url) = ("acme".parse().unwrap(), site.url.parse().unwrap());
     let waits = patient().waits();
     let endpoint = Endpoint::new(&workspace, &url, false, signature, &BTreeMap::new(), &Clients::new(), waits).unwrap();
-    outbox.server = Server::Http(endpoint);
+    let mut outbox = McpOutbox::over(Arc::new(Link::new(Way::to(endpoint, patient()), Era::default())));
     for _ in 0..2 {
         let error = outbox.read("acme://n").await.unwrap_err().to_string();
         assert_eq!(error, "the server answered with the error -32603: good: Bearer ***");

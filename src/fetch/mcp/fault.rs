@@ -24,6 +24,9 @@ pub(super) struct Faults {
     clock: Clock,
 }
 
+/// Shortest secret that is masked in what a tool answers: shorter ones are marked as weak in the configuration.
+const MASKED_BYTES_MIN: usize = 16;
+
 /// Tokens kept to be hidden: a server may still speak of the one before.
 const TOKENS_MAX: usize = 4;
 
@@ -79,6 +82,13 @@ impl Faults {
         words::masked(said, &self.hidden())
     }
 
+    /// A text that goes to somebody who is not trusted with the secrets and may have a hand in what the server says: short
+    /// ones stay, since masking would tell who guessed them.
+    pub(super) fn masked_echo(&self, said: &str) -> String {
+        let hidden: Vec<String> = self.hidden().into_iter().filter(|value| value.len() >= MASKED_BYTES_MIN).collect();
+        words::masked(said, &hidden)
+    }
+
     /// The beginning of a line that was longer, without secrets.
     pub(super) fn beginning(&self, said: &[u8]) -> String {
         words::beginning(said, &self.hidden())
@@ -117,6 +127,19 @@ impl Faults {
                 ReadError::Disconnected("it ended before the answer came".to_owned())
             }
             _ => ReadError::NotMcp("the server answered the read with something that is no resource".to_owned()),
+        }
+    }
+
+    /// Why a call of a tool failed.
+    pub(super) fn of_calling(&self, error: &ServiceError) -> ReadError {
+        match error {
+            ServiceError::McpError(ErrorData { code: ErrorCode(code), message, .. }) => {
+                ReadError::Refused { code: *code, message: self.fit(message) }
+            }
+            ServiceError::UnexpectedResponse => {
+                ReadError::NotMcp("the server answered the call with something that is no result of a tool".to_owned())
+            }
+            error => self.of_reading(error),
         }
     }
 

@@ -129,7 +129,7 @@ async fn a_hint_is_not_lost_when_nobody_waits_for_it_and_many_are_one() {
     let mut outbox = outbox_at(&site.url, hasty());
     outbox.read("acme://n").await.unwrap();
     wait_for(&mut outbox, || count(&site, "resources/subscribe") == 1).await;
-    let handler = outbox.connection.as_ref().unwrap().service.service().clone();
+    let handler = outbox.connection.as_ref().unwrap().handler.clone();
     for _ in 0..100 {
         let mut given_up = outbox.changed();
         assert!(futures_util::poll!(&mut given_up).is_pending());

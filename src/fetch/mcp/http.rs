@@ -146,7 +146,7 @@ fn header(
     if is_signed && parsed.as_str() == "authorization" {
         return Err(cannot("`auth` sets it already; take one of the two out".to_owned()));
     }
-    let mut value = HeaderValue::from_str(&super::value_of(secret, secrets)?).map_err(|_| {
+    let mut value = HeaderValue::from_str(&super::way::value_of(secret, secrets)?).map_err(|_| {
         cannot(format!(
             "the secret \"{secret}\" holds a line break, or what else no header can hold; correct its value"
         ))

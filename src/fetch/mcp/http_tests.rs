@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::config::{Auth, Poll, SecretPlace};
+use crate::config::{Auth, Poll, SecretPlace, Transport};
 use crate::notification::Level;
 
 pub(super) const TOKEN: &str = "s3cret-token";
@@ -125,7 +125,7 @@ pub(super) fn modern_with(got: &Got, capabilities: Value, read: impl Fn(&Got) ->
             got,
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}),
         ),
-        Some("resources/read") => read(got),
+        Some("resources/read" | "tools/call") => read(got),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }
@@ -151,7 +151,7 @@ pub(super) fn legacy_with(
             response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
             response
         }
-        Some("resources/read") => read(got),
+        Some("resources/read" | "tools/call") => read(got),
         _ if got.method == Method::GET => StatusCode::METHOD_NOT_ALLOWED.into_response(),
         _ => StatusCode::ACCEPTED.into_response(),
     }

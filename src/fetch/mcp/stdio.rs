@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -100,7 +101,7 @@ impl Program {
             ended,
             seen,
             last_words,
-            is_warned: false,
+            is_warned: AtomicBool::new(false),
             _tasks: tasks,
         };
         Ok((process, transport))
@@ -131,7 +132,7 @@ pub(super) struct Process {
     ended: watch::Receiver<Option<ExitStatus>>,
     seen: Seen,
     last_words: LastWords,
-    is_warned: bool,
+    is_warned: AtomicBool,
     /// They wait for the child and drain its standard error. They end with this.
     _tasks: JoinSet<()>,
 }
@@ -149,7 +150,7 @@ impl Process {
 
     /// What `future` comes to, unless the child ends first, or writes what is no answer and leaves no hope for one.
     pub(super) async fn while_it_runs<T>(
-        &mut self,
+        &self,
         future: impl Future<Output = T>,
         faults: &Faults,
     ) -> Result<T, ReadError> {
@@ -183,12 +184,12 @@ impl Process {
         }
     }
 
-    fn warn_of_stray(&mut self, faults: &Faults) {
-        if self.is_warned {
+    fn warn_of_stray(&self, faults: &Faults) {
+        if self.is_warned.load(Ordering::Relaxed) {
             return;
         }
         if let Some(stray) = self.seen.first_stray() {
-            self.is_warned = true;
+            self.is_warned.store(true, Ordering::Relaxed);
             let (workspace, source, stray) = (&self.workspace, &self.source, faults.fit_stray(&stray));
             tracing::warn!(
                 %workspace, %source,
@@ -249,7 +250,7 @@ impl Process {
     }
 
     /// Waits for the child to end by itself, its input being closed; then tells it to; then kills it and its group.
-    pub(super) async fn stop(self, step: Duration) {
+    pub(super) async fn stop(&self, step: Duration) {
         if self.ends_within(step).await {
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::config::Poll;
+use crate::config::{Poll, Transport};
 use crate::notification::Level;
 
 /// Answers like an MCP server of the time before discovery. `$1` is what it does with a read of a resource.
@@ -70,7 +70,7 @@ async fn a_server_from_before_discovery_is_read_again_and_again_over_one_connect
     let mut outbox = outbox(SERVER, &["count=$((count+1)); text $count"], &[], patient());
     assert_eq!(outbox.read("acme://n").await, Ok("1".to_owned()));
     assert_eq!(outbox.read("acme://n").await, Ok("2".to_owned()));
-    assert!(outbox.era.begins_with_initialize());
+    assert!(outbox.link.era().begins_with_initialize());
     outbox.close().await;
     assert_eq!(outbox.read("acme://n").await, Ok("1".to_owned()), "a later read connects again");
     outbox.close().await;
@@ -152,7 +152,7 @@ async fn what_a_server_leaves_behind_when_it_exits_is_ended_and_does_not_hide_th
 async fn a_server_that_exited_between_two_reads_is_started_again_by_the_second() {
     let mut outbox = outbox(SERVER, &["text $$; exit 0"], &[], patient());
     let first = outbox.read("acme://n").await.unwrap();
-    let Some(Connection { carrier: Carrier::Child(process), .. }) = &outbox.connection else { panic!() };
+    let Some(Connection { carrier: Carrier::Child(process), .. }) = outbox.connection.as_deref() else { panic!() };
     let mut ended = process.ended();
     ended.wait_for(Option::is_some).await.unwrap();
     let second = outbox.read("acme://n").await.unwrap();
@@ -336,7 +336,7 @@ async fn a_server_that_floods_while_nobody_reads_is_ended_too() {
     for flood in ["yes 'a line of log'", "yes 'a line of log' >&2"] {
         let mut outbox = outbox(SERVER, &[&format!("text $$; {flood}")], &[], patient());
         let pid = outbox.read("acme://n").await.unwrap();
-        let Some(Connection { carrier: Carrier::Child(process), .. }) = &outbox.connection else { panic!() };
+        let Some(Connection { carrier: Carrier::Child(process), .. }) = outbox.connection.as_deref() else { panic!() };
         let mut ended = process.ended();
         ended.wait_for(Option::is_some).await.unwrap();
         is_gone(&pid).await;
@@ -363,7 +363,7 @@ async fn what_cannot_be_read_and_was_not_asked_for_does_not_fail_the_next_read()
     let late = r#"text fine; printf '{"jsonrpc":"2.0","id":4711,"result":{"a":NaN}}\n'"#;
     let mut outbox = outbox(SERVER, &[late], &[], patient());
     outbox.read("acme://n").await.unwrap();
-    while !outbox.connection.as_ref().is_some_and(Connection::is_lost) {
+    while !outbox.connection.as_ref().is_some_and(|connection| connection.is_lost()) {
         tokio::task::yield_now().await;
     }
     assert_eq!(outbox.read("acme://n").await, Ok("fine".to_owned()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::fetch::text;
+use crate::text;
 
 /// Longest piece of a server's words that is repeated, in characters.
 const WORDS_CHARS_MAX: usize = 400;

@@ -13,6 +13,7 @@ use super::effect::secret::{NoSuchSecret, Occasion, seal};
 use super::effect::{Effects, Permission};
 use super::keys::Keys;
 use super::queue::Queues;
+use super::report::Report;
 use crate::clock::Clock;
 use crate::config::{Config, Grant, Route, Target};
 use crate::inbox::delivery::{OnUnknown, Outcome, Policy};
@@ -49,6 +50,8 @@ pub struct Ended {
     pub resume: Change,
     /// What the target remembers of the subject.
     pub remember: Change,
+    /// What is to be written to the inbox.
+    pub report: Option<Report>,
     /// The version of the plugin that ran, and its digest.
     pub plugin: Option<(String, String)>,
 }
@@ -79,6 +82,7 @@ impl Ended {
             reached: progress.reached || cut_off,
             resume: Change::Keep,
             remember: Change::Keep,
+            report: None,
             plugin: None,
         }
     }

@@ -13,6 +13,7 @@ use crate::inbox::delivery::Outcome;
 use crate::inbox::{Change, Claim, Kept, Progress};
 use crate::send::STORE_PAUSE;
 use crate::send::effect::{Permission, cut_off, in_kind, late, may_have_happened, was_reached};
+use crate::send::report::Report;
 use crate::telemetry::rounded;
 use crate::wasm::{self, Action, Answer, Delivery, Effect, Failure, FailureKind, Pause, Plugin, Receipt};
 
@@ -31,6 +32,8 @@ struct Verdict {
     destination_delay: Option<Duration>,
     resume: Change,
     remember: Change,
+    /// The receipt of an agent's run, which may report something.
+    receipt: Option<Receipt>,
 }
 
 /// Why no further step is made.
@@ -93,6 +96,7 @@ impl<'a> Run<'a> {
                 reached: self.progress.reached || self.cut_off,
                 resume: verdict.resume,
                 remember: verdict.remember,
+                report: verdict.receipt.and_then(|receipt| Report::of(&receipt, |text| permission.seals.redact(text))),
                 plugin: Some((self.plugin.manifest().version.clone(), self.plugin.digest().to_owned())),
             }),
         }
@@ -303,10 +307,15 @@ impl Run<'_> {
         Halt::Rests { until, is_wait: true, resume: change(pause.resume) }
     }
 
-    fn done(&self, receipt: Receipt) -> Halt {
-        let remember = if self.plugin.manifest().needs_memory { change(receipt.remember) } else { Change::Keep };
-        let reason = receipt.note.or(receipt.reference);
-        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, ..Verdict::default() })
+    fn done(&self, mut receipt: Receipt) -> Halt {
+        let manifest = self.plugin.manifest();
+        let remember = if manifest.needs_memory { change(receipt.remember.take()) } else { Change::Keep };
+        let reason = match (receipt.note.take(), &receipt.reference) {
+            (Some(note), Some(reference)) if !note.contains(reference.as_str()) => Some(format!("{reference}: {note}")),
+            (note, reference) => note.or_else(|| reference.clone()),
+        };
+        let receipt = manifest.agent.then_some(receipt);
+        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, receipt, ..Verdict::default() })
     }
 
     fn rest(&self, until: Timestamp, is_wait: bool, resume: Change) -> Rest {

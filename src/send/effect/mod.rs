@@ -7,8 +7,10 @@ pub mod mail;
 mod mask;
 pub mod secret;
 mod token;
+pub mod tool;
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{Config, Grant};
 use crate::notification::Name;
+use crate::tools::Tools;
 use crate::wasm::{Action, Answer, Fault, Reach};
 use secret::Seals;
 use token::Tokens;
@@ -50,6 +53,7 @@ pub struct Effects {
     http: HttpClient,
     tokens: Tokens,
     mail: MailClient,
+    tools: Option<Arc<dyn Tools>>,
 }
 
 /// Why effects cannot be performed at all.
@@ -71,7 +75,13 @@ impl Effects {
     /// When the system's certificates or resolver cannot be used.
     pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
         let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
-        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens })
+        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens, tools: None })
+    }
+
+    /// The same, with somebody who calls connectors' tools; without, a call is not supported.
+    #[must_use]
+    pub fn calling(self, tools: Arc<dyn Tools>) -> Self {
+        Self { tools: Some(tools), ..self }
     }
 
     /// Closes connections that have been idle for too long, until told to stop.
@@ -87,7 +97,10 @@ impl Effects {
         match action {
             Action::Http(request) => Answer::Http(self.http.perform(request, permission, &self.tokens).await),
             Action::Mail(message) => Answer::Mail(self.mail.perform(message, permission).await),
-            Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
+            Action::Tool(call) => Answer::Tool(match &self.tools {
+                Some(tools) => tool::perform(&**tools, &call, permission).await,
+                None => Err(not_done("tool calls")),
+            }),
             Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
             Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),
         }

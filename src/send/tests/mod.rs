@@ -7,6 +7,7 @@ mod memory;
 mod notices;
 mod pacing;
 mod reopening;
+mod reports;
 mod resuming;
 mod rules;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::inbox::Finished;
 
 /// Runs one claim after the other to their ends.
-async fn finished(stand: &Stand, claims: Vec<Claim>) -> Vec<Finished> {
+pub(super) async fn finished(stand: &Stand, claims: Vec<Claim>) -> Vec<Finished> {
     let stop = Stop::default();
     let running = tokio::spawn(dispatcher(&stand.means).await.run(stop.clone()));
     for (number, claim) in (1..).zip(claims) {

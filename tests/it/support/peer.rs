@@ -32,6 +32,8 @@ pub enum Peer {
     Python2,
     TypeScript1,
     TypeScript2,
+    /// FastMCP 3.x with tools besides its outbox.
+    Tools,
 }
 
 /// How a server is reached.
@@ -58,6 +60,7 @@ impl Peer {
             Self::FastMcp4 => python("examples/outbox-python", "fastmcp"),
             Self::Python1 => python("tests/peers/fastmcp-2", "sdk1"),
             Self::Python2 => python("examples/outbox-python", "sdk2"),
+            Self::Tools => python("tests/peers/fastmcp-3", "tools"),
             Self::TypeScript1 => node("typescript-1"),
             Self::TypeScript2 => node("typescript-2"),
         }
@@ -65,12 +68,12 @@ impl Peer {
 
     /// Whether it says by itself that its outbox changed.
     pub fn hints(self) -> bool {
-        !matches!(self, Self::FastMcp2 | Self::FastMcp3 | Self::FastMcp4)
+        !matches!(self, Self::FastMcp2 | Self::FastMcp3 | Self::FastMcp4 | Self::Tools)
     }
 
     /// Whether it keeps sessions over HTTP, in the revision that is spoken with it.
     pub fn keeps_sessions(self) -> bool {
-        matches!(self, Self::FastMcp2 | Self::FastMcp3 | Self::Python1 | Self::TypeScript1)
+        matches!(self, Self::FastMcp2 | Self::FastMcp3 | Self::Python1 | Self::TypeScript1 | Self::Tools)
     }
 }
 
@@ -125,6 +128,16 @@ impl Stage {
         let text: String = rows.iter().map(row).collect();
         let mut file = OpenOptions::new().create(true).append(true).open(&self.rows).unwrap();
         file.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// It as a `command` of the operator's file.
+    pub fn command(&self) -> String {
+        json!({ "run": self.words, "env": self.env, "workspaces": ["acme"] }).to_string()
+    }
+
+    /// Where it listens, over HTTP.
+    pub fn url(&self) -> Option<String> {
+        self.http.as_ref().map(|(port, _)| format!("http://127.0.0.1:{port}/mcp"))
     }
 
     /// Polls it, going on where an earlier poller of this stage was.

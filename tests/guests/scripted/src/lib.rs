@@ -65,13 +65,11 @@ fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
             thread: None,
             extras: "{}".into(),
         }),
-        ("tool", _) => Action::Tool(ToolCall {
-            connector: "registrar".into(),
-            tool: "restart".into(),
-            arguments: "{}".into(),
-            timeout_ms: None,
-            extras: "{}".into(),
-        }),
+        ("tool", how) => Action::Tool(tool(how)),
+        ("tool-in", how) => {
+            let (milliseconds, how) = how.split_once(' ').unwrap_or((how, ""));
+            Action::Tool(ToolCall { timeout_ms: milliseconds.parse().ok(), ..tool(how) })
+        }
         ("other", kind) => Action::Other(Extension { kind: kind.into(), payload: "{}".into() }),
         ("wait", how) => {
             let (seconds, resume) =
@@ -88,6 +86,10 @@ fn act(word: &str, delivery: &Delivery, past: &[Effect]) -> Action {
         ("reconnect", reason) => failed(FailureKind::Reconnect, reason),
         ("unknown", reason) => failed(FailureKind::Unknown, reason),
         ("remember", what) => Action::Done(Receipt { remember: Some(what.into()), ..receipt("remembered") }),
+        ("finding", title) => {
+            let report = format!(r#"{{"report":{{"title":"{title}","body":"what was found"}}}}"#);
+            Action::Done(Receipt { reference: Some("run-7".into()), extras: report, ..receipt("found") })
+        }
         ("memory", _) => done(delivery.memory.as_deref().unwrap_or("none")),
         ("told", _) => done(&format!("{} of {:?}", delivery.now, past.first().map(|effect| &effect.at))),
         ("digest", _) => done(&format!("{} and {}", delivery.notifications.len(), delivery.omitted)),
@@ -105,6 +107,24 @@ fn request(url: &str) -> Request {
         sign: vec![],
         timeout_ms: None,
         response_max: None,
+        extras: "{}".into(),
+    }
+}
+
+/// `CONNECTOR/TOOL key=value …`; a value that is no whole number is a text.
+fn tool(how: &str) -> ToolCall {
+    let mut words = how.split(' ').filter(|word| !word.is_empty());
+    let (connector, tool) = words.next().and_then(|name| name.split_once('/')).unwrap_or(("registrar", "restart"));
+    let argument = |(key, value): (&str, &str)| match value.parse::<i64>() {
+        Ok(_) => format!(r#""{key}":{value}"#),
+        Err(_) => format!(r#""{key}":"{value}""#),
+    };
+    let arguments: Vec<String> = words.filter_map(|word| word.split_once('=')).map(argument).collect();
+    ToolCall {
+        connector: connector.into(),
+        tool: tool.into(),
+        arguments: format!("{{{}}}", arguments.join(",")),
+        timeout_ms: None,
         extras: "{}".into(),
     }
 }
@@ -158,8 +178,17 @@ fn told(effect: &Effect) -> String {
         Answer::Http(Ok(response)) => {
             format!("{} {:?} {}", response.status, response.headers, String::from_utf8_lossy(&response.body))
         }
-        Answer::Http(Err(fault)) | Answer::Mail(Err(fault)) | Answer::Tool(Err(fault)) | Answer::Other(Err(fault)) => {
+        Answer::Http(Err(fault)) | Answer::Mail(Err(fault)) | Answer::Other(Err(fault)) => {
             format!("{:?} {}: {}", fault.reach, fault.code, fault.message)
+        }
+        Answer::Tool(Err(fault)) => {
+            format!(
+                "{:?} {}: {} (status {:?}, after {:?})",
+                fault.reach, fault.code, fault.message, fault.status, fault.after_seconds
+            )
+        }
+        Answer::Tool(Ok(answer)) => {
+            format!("error {}, truncated {}: {}", answer.is_error, answer.truncated, answer.content)
         }
         other => format!("{other:?}"),
     }

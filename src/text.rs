@@ -19,12 +19,12 @@ fn is_invisible(found: char) -> bool {
 
 /// One line: each run of control characters becomes a space, invisible characters go, the ends are trimmed, and what
 /// is longer than `chars_max` is cut, `…` being its last character.
-pub(super) fn line(text: &str, chars_max: usize) -> String {
+pub fn line(text: &str, chars_max: usize) -> String {
     clean(text, chars_max, false)
 }
 
 /// The same for several lines: `\n` stays, `\r\n` becomes `\n`.
-pub(super) fn lines(text: &str, chars_max: usize) -> String {
+pub fn lines(text: &str, chars_max: usize) -> String {
     clean(&text.replace("\r\n", "\n"), chars_max, true)
 }
 
