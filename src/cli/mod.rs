@@ -9,6 +9,7 @@ mod demo;
 mod inbox;
 mod outbox;
 mod output;
+mod preview;
 mod serve;
 mod table;
 mod way;
@@ -58,6 +59,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Shows what a notification would have each target sent, and sends nothing.
+    Preview(Box<preview::Arguments>),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -88,6 +91,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }
     });

@@ -5,6 +5,7 @@ mod http;
 mod key;
 mod mask;
 pub mod secret;
+mod shown;
 mod token;
 
 use std::fmt;
@@ -14,9 +15,11 @@ use jiff::Timestamp;
 use crate::config::Grant;
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Fault, Reach};
+use guard::{judge, tokens_wanted};
 use secret::Seals;
 
 pub use http::HttpClient;
+pub use shown::shown;
 
 /// What one attempt may do: decided once, when it begins.
 #[derive(Debug)]
@@ -68,6 +71,25 @@ impl Effects {
     /// attempts.
     pub async fn tidy(&self) {
         self.http.tidy().await;
+    }
+
+    /// Whether an effect would be performed: the judgement that comes before it, without any part of it. Nothing is sent,
+    /// no name is resolved, and no access token is fetched.
+    ///
+    /// # Errors
+    /// The refusal that answers it.
+    pub fn judge(&self, action: &Action, permission: &Permission<'_>) -> Result<(), Fault> {
+        match action {
+            Action::Http(request) => {
+                let token = |(name, _): (&Name, _)| (name.clone(), "a-token-that-was-not-fetched".to_owned());
+                let tokens = tokens_wanted(request, permission).into_iter().map(token).collect();
+                judge(request.clone(), permission, &tokens).map(drop)
+            }
+            Action::Mail(_) => Err(not_done("mail")),
+            Action::Tool(_) => Err(not_done("tool calls")),
+            Action::Other(extension) => Err(not_done(&format!("actions of kind {:?}", extension.kind))),
+            Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Ok(()),
+        }
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
