@@ -22,6 +22,7 @@ mod oauth;
 mod outbox_check;
 mod peers;
 mod pipeline;
+mod preview;
 mod resume;
 mod simulation;
 mod support;

@@ -56,6 +56,11 @@ impl Memory {
         self.state().finished.clone()
     }
 
+    /// How many recordings it keeps.
+    pub(super) fn recordings(&self) -> usize {
+        self.state().recordings.len()
+    }
+
     /// Refuses so many writes and claims.
     pub(super) fn refuse(&self, writes: u32) {
         self.change(|state| state.refused = writes);
