@@ -1,5 +1,5 @@
 # The few commands a person needs. `make demo` and `make test` do everything on a fresh machine that has Rust, Python
-# (3.11 or later, with venv) and, for the tests, Node.js (20 or later).
+# (3.11 or later, with venv) and, for the tests, Node.js (20 or later) and Postfix.
 
 CARGO  ?= cargo
 PYTHON ?= python3
@@ -13,7 +13,8 @@ PYTHON_OUTBOX := examples/outbox-python/.venv/.ready
 NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v1 v2)
 RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
-PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3)
+MODELS        := tests/peers/models/node_modules/.ready
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp)
 
 .PHONY: demo test lint bench plugins guests deps clean
 
@@ -61,7 +62,12 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS)
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) postfix
+
+# Postfix is no package of a language: it is installed where that is allowed, else it says what to do.
+.PHONY: postfix
+postfix:
+	@tests/peers/smtp/need-postfix
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv
@@ -83,8 +89,8 @@ $(RUST_OUTBOX): $(wildcard examples/outbox-rust/Cargo.* examples/outbox-rust/src
 	CARGO_TARGET_DIR=target/examples $(CARGO) build --quiet --locked --manifest-path examples/outbox-rust/Cargo.toml
 	@touch $@
 
-$(OAUTH_SERVERS): tests/peers/oauth/package-lock.json
-	$(NPM) ci --silent --prefix tests/peers/oauth
+tests/peers/%/node_modules/.ready: tests/peers/%/package-lock.json
+	$(NPM) ci --silent --prefix tests/peers/$*
 	@touch $@
 
 clean:

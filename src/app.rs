@@ -92,10 +92,11 @@ impl App {
         for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
         }
+        let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
         let means = Arc::new(Means {
             config: Arc::clone(&config),
             catalog,
-            effects: Effects::new().map_err(StartError::Effects)?,
+            effects: effects.clone(),
             clock: clock.clone(),
             inbox: Arc::clone(&inbox),
             queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
@@ -108,6 +109,7 @@ impl App {
         let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
         tasks.spawn(dispatcher.run(stop.clone()));
+        tasks.spawn(effects.tend(stop.soon.clone()));
         let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer).pollers().await;
         for poller in pollers {
             tasks.spawn(poller.run(stop.soon.clone()));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::output::{fail, print_for_people, print_json};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::config::{self, Config, Loaded, Problem, Problems, Transport, process_environment};
-use crate::send::{settings_mistakes, ungranted_urls};
+use crate::send::{settings_mistakes, ungranted};
 use crate::wasm::{Catalog, Sandbox, Settings};
 
 #[derive(Debug, clap::Args)]
@@ -33,9 +33,9 @@ struct Found {
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
     let found = match config::load(file, &process_environment) {
-        Ok(Loaded { config, mut warnings }) => match plugin_mistakes(&config).await {
-            Ok(mistakes) => {
-                warnings.extend(ungranted_urls(&config));
+        Ok(Loaded { config, mut warnings }) => match said_by_plugins(&config).await {
+            Ok((mistakes, ungranted)) => {
+                warnings.extend(ungranted);
                 warnings.extend(missing_programs(&config));
                 Found { mistakes, warnings, omitted: 0, is_unread: false }
             }
@@ -67,8 +67,9 @@ impl Found {
     }
 }
 
-/// What the plugins say: files that do not load, and settings that a plugin does not take.
-async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
+/// What the plugins say: as mistakes files that do not load and settings that a plugin does not take, as warnings what the
+/// grants lack.
+async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>), ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
     let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
     let unloadable =
@@ -77,7 +78,7 @@ async fn plugin_mistakes(config: &Config) -> Result<Vec<Problem>, ExitCode> {
         problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
     // A plugin that did not load is reported once, above.
     mistakes.extend(settings_mistakes(config, &catalog).await);
-    Ok(mistakes)
+    Ok((mistakes, ungranted(config, &catalog)))
 }
 
 /// Connectors whose program is not on this machine. A warning: it may be there where the server runs.

@@ -9,6 +9,7 @@ mod demo;
 mod inbox;
 mod outbox;
 mod output;
+mod plugin;
 mod preview;
 mod serve;
 mod table;
@@ -36,7 +37,7 @@ const COULD_NOT_RUN: u8 = 2;
 #[command(name = "switchbell", version, arg_required_else_help = true)]
 struct Arguments {
     /// The operator's file.
-    #[arg(long, global = true, value_name = "FILE", env = "SWITCHBELL_CONFIG", default_value = "switchbell.yaml")]
+    #[arg(long, global = true, value_name = "FILE", env = "SWITCHBELL_CONFIG", default_value = plugin::CONFIG_DEFAULT)]
     config: PathBuf,
     #[command(subcommand)]
     command: Command,
@@ -61,6 +62,9 @@ enum Command {
     Deliveries(deliveries::Command),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
+    /// Shows what plugins are and want, and what the folder of plugins holds.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -92,6 +96,7 @@ pub fn main() -> ExitCode {
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
+            Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }
     });

@@ -83,13 +83,14 @@ async fn preview(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let workspace = workspace(&config.workspaces.keys().cloned().collect(), asked.workspace.as_ref())?;
     let Some(workspace) = config.workspaces.get(&workspace) else { return Err(fail("the workspace has gone")) };
     let answers = answers(asked.answers.as_deref())?;
-    let now = Clock::system().now();
+    let clock = Clock::system();
+    let now = clock.now();
     let found = asked.of.find(&config, workspace, now).await?;
     let matched = matched(workspace, &found.notification, asked.route.as_ref())?;
     let settings = Settings { key: Some(found.keys.sandbox()), ..Settings::new(config.plugins.limits) };
     let sandbox = Sandbox::new(settings).map_err(fail)?;
     let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
-    let effects = Effects::new().map_err(fail)?;
+    let effects = Effects::new(&config, &clock).map_err(fail)?;
     let previewer = Previewer { config: &config, catalog: &catalog, effects: &effects, keys: &found.keys };
     let mut shown = Vec::new();
     for (route, target) in matched {

@@ -17,6 +17,13 @@ pub struct Grant {
     pub workspaces: Vec<Name>,
 }
 
+impl Grant {
+    /// Whether anything of it holds for deliveries of this workspace.
+    pub fn allows_in(&self, workspace: &Name) -> bool {
+        self.workspaces.is_empty() || self.workspaces.contains(workspace)
+    }
+}
+
 /// One entry of a grant's `tools` list, `workspace:connector/tool`: each part is spelled out, none is a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolGrant {
@@ -60,6 +67,43 @@ impl HostPattern {
             Self::Suffix(suffix) => {
                 host.len() > suffix.len() && host.ends_with(suffix.as_str()) && host.parse::<IpAddr>().is_err()
             }
+        }
+    }
+
+    /// Whether some host is covered by both.
+    pub fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(host), pattern) | (pattern, Self::Exact(host)) => pattern.covers(host),
+            (Self::Suffix(one), Self::Suffix(other)) => one.ends_with(other.as_str()) || other.ends_with(one.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_without_workspaces_holds_for_all() {
+        let name = |text: &str| text.parse::<Name>().unwrap();
+        assert!(Grant::default().allows_in(&name("acme")));
+        let grant = Grant { workspaces: vec![name("acme")], ..Grant::default() };
+        assert!(grant.allows_in(&name("acme")) && !grant.allows_in(&name("beta")));
+    }
+
+    #[test]
+    fn patterns_meet_where_both_cover_a_host() {
+        let exact = |host: &str| HostPattern::Exact(host.to_owned());
+        let suffix = |host: &str| HostPattern::Suffix(host.to_owned());
+        for (one, other, expected) in [
+            (exact("a.example"), exact("a.example"), true),
+            (exact("a.example"), exact("b.example"), false),
+            (exact("a.example"), suffix(".example"), true),
+            (exact("example"), suffix(".example"), false),
+            (suffix(".a.example"), suffix(".example"), true),
+            (suffix(".a.example"), suffix(".b.example"), false),
+        ] {
+            assert_eq!((one.meets(&other), other.meets(&one)), (expected, expected), "{one:?} {other:?}");
         }
     }
 }

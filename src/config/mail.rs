@@ -19,6 +19,12 @@ pub struct MailRelay {
     pub recipients: Vec<RecipientPattern>,
 }
 
+impl MailRelay {
+    /// What is shown to those who have none.
+    pub const EXAMPLE: &str = "mail: { relay: \"smtp.example.com:587\", tls: starttls, from: bell@example.com, \
+                               recipients: [\"*@example.com\"] }";
+}
+
 /// How the connection to the relay is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailTls {

@@ -9,6 +9,9 @@ const CREDENTIAL_BYTES_MIN: usize = 16;
 /// Long words of the configuration that stand where credentials may stand.
 const WORDS: [&str; 2] = ["authorization_code", "client_credentials"];
 
+/// Keys of `oauth` of a secret whose values are no credentials, but are hidden when they look like one.
+const TOKEN_KEYS: [&str; 7] = ["private", "grant", "client_id", "issuer", "subject", "audience", "scopes"];
+
 /// The places of texts that are never shown, in the order of the file.
 pub(super) fn hidden(root: &Node) -> Vec<(Place, Place)> {
     let mut hidden = Vec::new();
@@ -27,6 +30,8 @@ enum Guard {
     Host,
     /// An entry of `secrets`, of which only the rules are shown.
     Secret,
+    /// `oauth` of such an entry, of which only what is no credential is shown.
+    Token,
     /// Never shown.
     Closed,
 }
@@ -42,7 +47,7 @@ fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
                     is_long && !WORDS.contains(&text.as_str())
                 }
                 Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
-                Guard::Secret | Guard::Closed => true,
+                Guard::Secret | Guard::Token | Guard::Closed => true,
             };
             if is_hidden {
                 hidden.push((node.at.place, node.end));
@@ -59,7 +64,16 @@ fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
 fn guard_of(entry: &Entry, outer: Guard) -> Guard {
     match (outer, entry.key.as_str()) {
         (Guard::Secret, "in" | "workspaces" | "weak") => Guard::Open,
-        (Guard::Secret | Guard::Open, "hosts" | "host" | "http" | "url") => Guard::Host,
+        (Guard::Secret, "oauth") => Guard::Token,
+        (Guard::Token, "token_url") => Guard::Host,
+        (Guard::Token, key) => {
+            if TOKEN_KEYS.contains(&key) {
+                Guard::Long
+            } else {
+                Guard::Closed
+            }
+        }
+        (Guard::Secret | Guard::Open, "hosts" | "host" | "http" | "url" | "relay") => Guard::Host,
         (Guard::Secret | Guard::Closed, _) => outer,
         (_, "secrets") => Guard::Secret,
         (_, "env") => Guard::Closed,

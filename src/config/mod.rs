@@ -7,6 +7,7 @@
 
 mod check;
 mod grant;
+mod granted;
 mod load;
 mod mail;
 mod manifest;
@@ -43,6 +44,7 @@ use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
+pub use granted::{Granted, Used, granted};
 pub use load::{Loaded, load, process_environment};
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
@@ -145,6 +147,14 @@ pub fn outbox_uri_mistake(text: &str) -> Option<String> {
 /// Says what is wrong with the text and what to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
     values::duration(text)
+}
+
+/// A grant for HTTP as configurations write it: `host`, `host:port` or `*.suffix`, https unless it begins with `http://`.
+///
+/// # Errors
+/// Says what is wrong with the text and what to write instead.
+pub fn http_grant(text: &str) -> Result<HttpGrant, String> {
+    values::http_grant(text)
 }
 
 /// What a member may do.

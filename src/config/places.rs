@@ -49,7 +49,7 @@ pub fn places(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Re
 }
 
 /// Leaves only these keys at the top.
-fn keep(root: &mut Node, keys: &[&str]) {
+pub(super) fn keep(root: &mut Node, keys: &[&str]) {
     if let Kind::Mapping(entries) = &mut root.kind {
         entries.retain(|entry| keys.contains(&entry.key.as_str()));
     }

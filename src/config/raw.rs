@@ -1,18 +1,22 @@
 //! The two kinds of files, key by key: what may stand where, what it is for, and what stands for it when it is left out.
 
+mod mail;
+mod secret;
 mod timing;
 
 use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
 use super::section::Need::{Default, Optional, Required};
 use super::section::section;
 use super::values::{
-    AfterEntry, Bytes, ClientId, ConnectorUrl, HeaderName, HeaderOrPlace, Host, HttpEntry, Listen, Member, NamePattern,
-    Order, Origin, OutboxUri, Scope, Settings, Span, Store, TextPattern, UnlessEntry, VariableName,
+    AfterEntry, Bytes, ClientId, ConnectorUrl, HeaderName, HttpEntry, Listen, Member, NamePattern, Order, Origin,
+    OutboxUri, Scope, Settings, Span, Store, TextPattern, ToolEntry, UnlessEntry, VariableName,
 };
 use super::{OAuthGrant, Role};
 use crate::inbox::delivery::OnUnknown;
 use crate::notification::{Level, Name};
 
+pub(super) use mail::RawMail;
+pub(super) use secret::{RawSecret, RawSource, RawSourceCommand, RawToken};
 pub(super) use timing::{RawAfter, RawAtMost, RawCollect, RawHold, RawRetry, RawUnless};
 
 /// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
@@ -47,8 +51,10 @@ section! {
         "plugins" => plugins: RawPlugins, Optional;
         /// Credentials, each with the one place it may be put.
         "secrets" => secrets: Map<Name, RawSecret>, Optional;
+        /// The relay that mail goes through.
+        "mail" => mail: RawMail, Optional;
     }
-    not yet: ["public_url", "trusted_proxies", "retention", "mail"]
+    not yet: ["public_url", "trusted_proxies", "retention"]
 }
 
 section! {
@@ -148,8 +154,18 @@ section! {
     struct RawGrant {
         /// The hosts it may send HTTP requests to.
         "http" => http: Vec<Placed<HttpEntry>>, Optional;
+        /// Whether it may send mail through the relay.
+        "mail" => mail: bool, Optional;
+        /// The tools of connectors it may call.
+        "tools" => tools: Vec<Placed<ToolEntry>>, Optional;
+        /// The workspaces it is limited to; all when left out.
+        "workspaces" => workspaces: NonEmpty<Name>, Optional;
     }
-    not yet: ["mail", "tools", "workspaces"]
+    not yet: []
+    elsewhere: {
+        "private": "`private` stands in an entry of `http`: write `http: [{ host: HOST, private: true }]`",
+        "secrets": "a plugin is granted no secrets: a workspace is, by `workspaces` of the secret",
+    }
 }
 
 section! {
@@ -178,25 +194,6 @@ section! {
         "attempt_time" => attempt_time: Span, Default("24h");
     }
     not yet: []
-}
-
-section! {
-    /// A credential: where its value comes from and the one place it may be put.
-    struct RawSecret {
-        /// The environment variable that holds the value.
-        "env" => env: VariableName, Optional;
-        /// The file that holds the value.
-        "file" => file: Text, Optional;
-        /// The one place it may be put.
-        "in" => place: HeaderOrPlace, Required;
-        /// The hosts it may be sent to.
-        "hosts" => hosts: NonEmpty<Host>, Optional;
-        /// The workspaces that may use it; none when left out.
-        "workspaces" => workspaces: Vec<Placed<Name>>, Optional;
-        /// Whether a value shorter than 16 bytes is accepted.
-        "weak" => weak: bool, Optional;
-    }
-    not yet: ["command", "oauth"]
 }
 
 section! {
@@ -277,6 +274,7 @@ section! {
         "secret" => secret: Text, Required;
     }
     not yet: []
+    written: "{ secret: NAME }"
 }
 
 section! {

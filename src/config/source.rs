@@ -225,6 +225,32 @@ mod tests {
             18,
             "commands: { a: { env: { KEY: *** } } }\n                 ^",
         );
+        check(
+            "secrets: { a: { command: [pass, hunter2], weak: true } }\n",
+            1,
+            1,
+            "secrets: { a: { command: [***, ***], weak: true } }\n^",
+        );
+        check(
+            "secrets: { a: { oauth: { grant: client_credentials, client_id: bell, client_secret: { env: HUNTER2 } } } }\n",
+            1,
+            1,
+            "secrets: { a: { oauth: { grant: client_credentials, client_id: bell, client_secret: { env: *** } } } }\n^",
+        );
+        check(
+            "secrets: { a: { oauth: { token_url: 'https://u:p@a.example/t/hunter2', issuer: hunter2hunter2hunter2 } } }\n",
+            1,
+            1,
+            "secrets: { a: { oauth: { token_url: 'https://***@a.example/***', issuer: *** } } }\n^",
+        );
+        check(
+            "secrets: { a: { oauth: { key: hunter2, hint: hunter2 } } }\n",
+            1,
+            1,
+            "secrets: { a: { oauth: { key: ***, hint: *** } } }\n^",
+        );
+        check("mail: { relay: u:p@a.example, password: hunter2 }\n", 1, 1, "mail: { relay: ***, password: *** }\n^");
+        check("mail: { relay: 'a.example:25', user: bell }\n", 1, 1, "mail: { relay: 'a.example:25', user: bell }\n^");
         check("with: { hook: abcdefghijklmnop, to: x y }\n", 1, 1, "with: { hook: ***, to: x y }\n^");
         check("a: { token: hunter2 }\n", 1, 1, "a: { token: *** }\n^");
     }

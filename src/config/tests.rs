@@ -107,11 +107,22 @@ fn summary(config: &Config) -> String {
     writeln!(out, "plugins {} {:?}", config.plugins.directory.display(), config.plugins.limits).unwrap();
     for (name, grant) in &config.plugins.grants {
         writeln!(out, "grant {name} {:?}", grant.http).unwrap();
+        if (grant.mail, &grant.tools[..], &grant.workspaces[..]) != (false, &[], &[]) {
+            let tools: Vec<_> =
+                grant.tools.iter().map(|t| format!("{}:{}/{}", t.workspace, t.connector, t.tool)).collect();
+            writeln!(out, "  mail {} tools {tools:?} workspaces {:?}", grant.mail, grant.workspaces).unwrap();
+        }
     }
     for (name, secret) in &config.secrets {
         let Secret { place, hosts, workspaces, .. } = secret;
         let length = secret.fixed().unwrap_or_default().len();
         writeln!(out, "secret {name} {length} bytes, {place:?}, hosts {hosts:?}, workspaces {workspaces:?}").unwrap();
+        if let SecretValue::Token(token) = &secret.value {
+            writeln!(out, "  {}", token_summary(token)).unwrap();
+        }
+    }
+    if let Some(mail) = &config.mail {
+        writeln!(out, "{mail:?}").unwrap();
     }
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
@@ -143,6 +154,23 @@ fn summary(config: &Config) -> String {
         }
     }
     out
+}
+
+fn token_summary(token: &TokenSource) -> String {
+    let grant = match &token.grant {
+        TokenGrant::ClientCredentials { client_id, client_secret } => {
+            format!("client {client_id:?}, secret of {} bytes", client_secret.len())
+        }
+        TokenGrant::RefreshToken { client_id, client_secret, refresh_token } => {
+            let secret = client_secret.as_ref().map(String::len);
+            format!("client {client_id:?}, secret of {secret:?} bytes, refresh token of {} bytes", refresh_token.len())
+        }
+        TokenGrant::JwtBearer { issuer, subject, key, key_id } => {
+            format!("issuer {issuer:?}, subject {subject:?}, key {key_id:?} of {} bytes", key.len())
+        }
+    };
+    let TokenSource { token_url, private, scopes, audience, .. } = token;
+    format!("from {token_url} private {private}: {grant}, scopes {scopes:?}, audience {audience:?}")
 }
 
 fn case_files() -> Vec<PathBuf> {
@@ -274,7 +302,15 @@ fn a_workspace_full_of_patterns_is_still_judged() {
 #[test]
 fn a_mangled_file_is_judged_without_a_panic() {
     let mut random = fastrand::Rng::with_seed(11);
-    for name in ["good-everything", "good-a-catalog", "good-every-way-to-sign-in", "good-timing"] {
+    let names = [
+        "good-everything",
+        "good-a-catalog",
+        "good-every-way-to-sign-in",
+        "good-timing",
+        "good-mail",
+        "good-tokens-that-are-fetched",
+    ];
+    for name in names {
         let good = Case::parse(&std::fs::read_to_string(format!("{CASES}/{name}.txt")).unwrap());
         for _ in 0..200 {
             let mut case = Case { files: good.files.clone(), environment: good.environment.clone(), ..Case::default() };

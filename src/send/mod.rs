@@ -35,7 +35,7 @@ use notice::{Blocked, Notice};
 pub use attempt::{Came, Ended, Means, Rest, Stop};
 pub use dry::{preview, replay};
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
-pub use settings::{settings_mistakes, ungranted_urls};
+pub use settings::{settings_mistakes, ungranted};
 
 /// Attempts under way at once. Each holds a connection and its notifications, and no sandbox while it waits.
 pub const IN_FLIGHT_MAX: usize = 16_384;
@@ -95,8 +95,6 @@ impl Dispatcher {
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
     pub async fn run(self: Arc<Self>, stop: Stop) {
-        let effects = self.means.effects.clone();
-        let mut tidying = std::pin::pin!(effects.tidy());
         let Means { queues, inbox, clock, .. } = &*self.means;
         let mut tasks = JoinSet::new();
         let (mut claiming, mut look, mut wake_at) = (false, true, None);
@@ -115,7 +113,6 @@ impl Dispatcher {
                 news = inbox.news() => self.take(news, &mut tasks, &stop),
                 () = queues.changed() => look = true,
                 () = clock.sleep(sleep), if !claiming => look = true,
-                () = &mut tidying => {}
                 Some(done) = tasks.join_next() => match done {
                     Ok(Done::Attempted) => {}
                     Ok(Done::Claimed(claims)) => {

@@ -9,11 +9,11 @@ use crate::config::{Config, Problem, Secret, Target, Workspace};
 use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
 use crate::notification::Name;
 use crate::route::timing::{AtMost, Except, Timing};
-use crate::wasm::{Catalog, Lane};
+use crate::wasm::{Catalog, Destination, Lane};
 
 /// Deliveries in [`AGENT_PER`] to a target whose plugin starts agents, unless the target says otherwise. What an agent
 /// writes back may match the route that started it: without a limit, that chain would never end.
-pub const AGENT_COUNT_MAX: u32 = 20;
+pub const AGENT_COUNT_MAX: u32 = 12;
 
 /// The time that [`AGENT_COUNT_MAX`] is for.
 pub const AGENT_PER: Duration = Duration::from_secs(3_600);
@@ -62,9 +62,16 @@ fn rule(checked: &Checked<'_>, config: &Config, keys: &Keys) -> Rule {
             // A key that is named twice is one lane; the first says what it allows.
             lanes.dedup_by(|later, first| later.lane == first.lane);
             let timing = if *agent { for_agents(&plain.timing) } else { plain.timing.clone() };
-            Rule { timing, by_subject: *needs_memory, lanes, ..plain }
+            Rule { timing, by_subject: *needs_memory && remembers(destination), lanes, ..plain }
         }
     }
+}
+
+/// Whether the target may remember something: a plugin that needs memory for some targets says `memory: false` of others,
+/// so that what they are owed about one subject need not be made one after the other.
+fn remembers(destination: &Destination) -> bool {
+    let extras: serde_json::Value = serde_json::from_str(&destination.extras).unwrap_or_default();
+    extras.get("memory").and_then(serde_json::Value::as_bool).unwrap_or(true)
 }
 
 fn for_agents(timing: &Timing) -> Timing {
@@ -86,5 +93,26 @@ fn lane_rule(
         per_seconds: lane.per_seconds,
         in_flight: lane.in_flight,
         is_ordered: lane.ordered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Destination, remembers};
+
+    #[test]
+    fn a_target_remembers_unless_its_plugin_says_that_it_does_not() {
+        let cases = [
+            ("{}", true),
+            (r#"{"memory":false}"#, false),
+            (r#"{"memory":true}"#, true),
+            (r#"{"memory":"no"}"#, true),
+            (r#"{"later":1}"#, true),
+            ("", true),
+        ];
+        for (extras, expected) in cases {
+            let destination = Destination { label: String::new(), lanes: Vec::new(), extras: extras.to_owned() };
+            assert_eq!(remembers(&destination), expected, "{extras}");
+        }
     }
 }

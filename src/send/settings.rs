@@ -3,7 +3,9 @@
 use serde_json::Value;
 use url::Url;
 
-use crate::config::{Config, Place, Problem, Route, SecretPlace, Target, Workspace};
+use crate::config::{
+    Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
+};
 use crate::send::effect::secret::stand_in;
 use crate::wasm::{self, Catalog, CheckError, Destination, Manifest, Plugin};
 
@@ -57,29 +59,94 @@ pub(super) fn problems(checked: Vec<Checked<'_>>) -> Vec<Problem> {
     checked.into_iter().flat_map(of_one).collect()
 }
 
-/// Webhooks and other URLs kept as secrets that no grant of the target's plugin covers: each delivery would be refused.
-pub fn ungranted_urls(config: &Config) -> Vec<Problem> {
+/// What the grants do not allow though a target's settings ask for it, so that each delivery would be refused: hosts of
+/// secrets that no grant of the plugin covers, and mail. A plugin that is not loaded says nothing of mail.
+pub fn ungranted(config: &Config, catalog: &Catalog) -> Vec<Problem> {
     let mut found = Vec::new();
     for placed in placed(config) {
-        let Placed { workspace, target, .. } = placed;
-        let grants = config.plugins.grants.get(&target.plugin).map(|grant| grant.http.as_slice()).unwrap_or_default();
         let mut secrets = Vec::new();
-        secrets_in(&target.settings, String::new(), &mut secrets);
+        secrets_in(&placed.target.settings, String::new(), &mut secrets);
         for (pointer, name) in secrets {
             let Some(secret) = config.secrets.get(name.as_str()) else { continue };
-            let Ok(url) = Url::parse(secret.fixed().unwrap_or_default()) else { continue };
-            let granted = grants.iter().any(|grant| grant.covers(&url, &workspace.name));
-            if secret.place == SecretPlace::Url && !granted {
-                let plugin = &target.plugin;
-                let message = format!(
-                    "plugin {plugin} is not granted the host of secret {name}, so that every delivery will be refused: \
-                     add the host in switchbell.yaml under plugins.grants.{plugin}.http"
-                );
-                found.push(problem(&placed, &pointer, message));
-            }
+            let message = ungranted_secret(&placed, &name, secret, config);
+            found.extend(message.map(|message| problem(&placed, &pointer, message)));
         }
+        let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
+        let message = if wants_mail { ungranted_mail(&placed, config) } else { None };
+        found.extend(message.map(|message| problem(&placed, "", message)));
     }
     found
+}
+
+/// The entries of the plugin's grant that hold for the target's workspace.
+fn http_granted<'a>(placed: &Placed<'a>, config: &'a Config) -> impl Iterator<Item = &'a HttpGrant> {
+    let workspace = &placed.workspace.name;
+    let grant = config.plugins.grants.get(&placed.target.plugin).filter(|grant| grant.allows_in(workspace));
+    let entries = grant.map(|grant| grant.http.as_slice()).unwrap_or_default();
+    entries.iter().filter(|entry| entry.workspaces.is_empty() || entry.workspaces.contains(workspace))
+}
+
+fn ungranted_secret(placed: &Placed<'_>, name: &str, secret: &Secret, config: &Config) -> Option<String> {
+    let (plugin, workspace) = (&placed.target.plugin, &placed.workspace.name);
+    let remedy = |hosts: &str| {
+        let limits = config.plugins.grants.get(plugin).filter(|grant| !grant.allows_in(workspace));
+        let limits = if limits.is_some() {
+            format!(", and {workspace} under plugins.grants.{plugin}.workspaces")
+        } else {
+            String::new()
+        };
+        format!("add {hosts} in switchbell.yaml under plugins.grants.{plugin}.http{limits}")
+    };
+    if secret.place == SecretPlace::Url {
+        let url = Url::parse(secret.fixed().unwrap_or_default()).ok()?;
+        let is_granted = http_granted(placed, config).any(|grant| grant.covers(&url, workspace));
+        return (!is_granted).then(|| {
+            format!(
+                "plugin {plugin} is not granted the host of secret {name}, so that every delivery will be refused: {}",
+                remedy("the host")
+            )
+        });
+    }
+    let meets = |grant: &HttpGrant| secret.hosts.iter().any(|pattern| pattern.meets(&grant.host));
+    if secret.hosts.is_empty() || http_granted(placed, config).any(meets) {
+        return None;
+    }
+    let hosts = secret.hosts.iter().map(shown).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "secret {name} may be sent to {hosts} only, and plugin {plugin} is granted none of these, so that every delivery \
+         will be refused: {}",
+        remedy("one of them")
+    ))
+}
+
+/// A pattern as a file writes it.
+fn shown(pattern: &HostPattern) -> String {
+    match pattern {
+        HostPattern::Exact(host) if host.contains(':') => format!("\"[{host}]\""),
+        HostPattern::Exact(host) => host.clone(),
+        HostPattern::Suffix(suffix) => format!("\"*{suffix}\""),
+    }
+}
+
+/// That there is no relay for a grant that is there is told where the grant stands.
+fn ungranted_mail(placed: &Placed<'_>, config: &Config) -> Option<String> {
+    let (plugin, workspace) = (&placed.target.plugin, &placed.workspace.name);
+    let grant = config.plugins.grants.get(plugin);
+    let mut lacks = Vec::new();
+    if !grant.is_some_and(|grant| grant.mail) {
+        lacks.push(format!("`plugins: {{ grants: {{ {plugin}: {{ mail: true }} }} }}`"));
+        lacks.extend(config.mail.is_none().then(|| format!("`{}` with your relay and addresses", MailRelay::EXAMPLE)));
+    }
+    if grant.is_some_and(|grant| !grant.allows_in(workspace)) {
+        lacks.push(format!("{workspace} to plugins.grants.{plugin}.workspaces"));
+    }
+    let lacks = lacks.join(", and ");
+    let message = || {
+        format!(
+            "plugin {plugin} sends mail, which it cannot here, so that every delivery will be refused: add to switchbell.yaml {lacks}"
+        )
+    };
+    (!lacks.is_empty()).then(message)
 }
 
 /// Every target there is.
@@ -145,3 +212,6 @@ fn place(target: &Target, pointer: &str) -> Option<Place> {
         pointer = pointer.rsplit_once('/')?.0;
     }
 }
+
+#[cfg(test)]
+mod tests;

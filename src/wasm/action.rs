@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::bindings::switchbell::delivery::types::{
-    Action, Destination, Extension, Failure, Message, Pause, Problem, Receipt, Request, ToolCall,
+    Action, Destination, Extension, Failure, Message, Part, Pause, Problem, Receipt, Request, Signature, ToolCall,
 };
 use super::text::{bytes, lines, one_line};
 
@@ -30,6 +30,18 @@ const SIGNATURES_MAX: usize = 8;
 
 /// Pieces of a signed message.
 const PARTS_MAX: usize = 64;
+
+/// Bytes of a word that names something: a method, a connector, a tool, a kind, a placeholder, a marker.
+const WORD_BYTES_MAX: usize = 500;
+
+/// Bytes of one line of a mail: its subject, its thread, and each address, of which RFC 5321 allows 256.
+const LINE_BYTES_MAX: usize = 2 << 10;
+
+/// Bytes of an object with room to grow.
+const EXTRAS_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of one piece of a signed message, and of one step in deriving a key.
+const PIECE_BYTES_MAX: usize = 64 << 10;
 
 /// Recipients of a mail.
 const RECIPIENTS_MAX: usize = 100;
@@ -77,7 +89,7 @@ pub(super) fn checked_destination(
             for lane in &destination.lanes {
                 size("the key of a lane", lane.key.len(), LABEL_LENGTH_MAX)?;
             }
-            object("destination.extras", &destination.extras)?;
+            extras("destination.extras", &destination.extras)?;
             destination.label = one_line(&destination.label, LABEL_LENGTH_MAX);
             Ok(Ok(destination))
         }
@@ -89,6 +101,7 @@ fn checked_problem(problem: Problem) -> Problem {
 }
 
 fn check_request(request: &Request) -> Result<(), String> {
+    size("http.method", request.method.len(), WORD_BYTES_MAX)?;
     size("http.url", request.url.len(), URL_BYTES_MAX)?;
     most("http.headers", request.headers.len(), HEADERS_MAX)?;
     for (name, value) in &request.headers {
@@ -96,14 +109,35 @@ fn check_request(request: &Request) -> Result<(), String> {
     }
     size("http.body", request.body.len(), BODY_BYTES_MAX)?;
     most("http.sign", request.sign.len(), SIGNATURES_MAX)?;
-    for signature in &request.sign {
-        if signature.marker.is_empty() {
-            return Err("a signature of http.sign has an empty marker; choose a text that occurs nowhere else".into());
-        }
-        most("http.sign[].derive", signature.derive.len(), SIGNATURES_MAX)?;
-        most("http.sign[].message", signature.message.len(), PARTS_MAX)?;
+    request.sign.iter().try_for_each(check_signature)?;
+    extras("http.extras", &request.extras)
+}
+
+fn check_signature(signature: &Signature) -> Result<(), String> {
+    if signature.marker.is_empty() {
+        return Err("a signature of http.sign has an empty marker; choose a text that occurs nowhere else".into());
     }
-    object("http.extras", &request.extras)
+    for (place, word) in [
+        ("http.sign[].marker", &signature.marker),
+        ("http.sign[].algorithm", &signature.algorithm),
+        ("http.sign[].encoding", &signature.encoding),
+        ("http.sign[].key", &signature.key),
+    ] {
+        size(place, word.len(), WORD_BYTES_MAX)?;
+    }
+    most("http.sign[].derive", signature.derive.len(), SIGNATURES_MAX)?;
+    most("http.sign[].message", signature.message.len(), PARTS_MAX)?;
+    let derive = signature.derive.iter().map(|step| ("a step of http.sign[].derive", step.len()));
+    let message = signature.message.iter().map(|part| ("a part of http.sign[].message", part_bytes(part)));
+    derive.chain(message).try_for_each(|(place, bytes)| size(place, bytes, PIECE_BYTES_MAX))
+}
+
+fn part_bytes(part: &Part) -> usize {
+    match part {
+        Part::Bytes(bytes) => bytes.len(),
+        Part::Secret(word) | Part::BodyHash(word) | Part::Header(word) => word.len(),
+        Part::Url | Part::Body => 0,
+    }
 }
 
 fn check_message(message: &Message) -> Result<(), String> {
@@ -111,14 +145,19 @@ fn check_message(message: &Message) -> Result<(), String> {
         return Err("mail.to is empty; name at least one address".into());
     }
     most("mail.to", message.to.len(), RECIPIENTS_MAX)?;
+    message.to.iter().try_for_each(|address| size("an address of mail.to", address.len(), LINE_BYTES_MAX))?;
+    size("mail.subject", message.subject.len(), LINE_BYTES_MAX)?;
+    size("mail.thread", message.thread.as_ref().map_or(0, String::len), LINE_BYTES_MAX)?;
     size("mail.text", message.text.len(), BODY_BYTES_MAX)?;
-    object("mail.extras", &message.extras)
+    extras("mail.extras", &message.extras)
 }
 
 fn check_call(call: &ToolCall) -> Result<(), String> {
+    size("tool.connector", call.connector.len(), WORD_BYTES_MAX)?;
+    size("tool.tool", call.tool.len(), WORD_BYTES_MAX)?;
     size("tool.arguments", call.arguments.len(), BODY_BYTES_MAX)?;
     object("tool.arguments", &call.arguments)?;
-    object("tool.extras", &call.extras)
+    extras("tool.extras", &call.extras)
 }
 
 fn check_pause(pause: &Pause) -> Result<(), String> {
@@ -127,18 +166,19 @@ fn check_pause(pause: &Pause) -> Result<(), String> {
 
 fn checked_receipt(receipt: Receipt) -> Result<Receipt, String> {
     kept("done.remember", receipt.remember.as_deref())?;
-    object("done.extras", &receipt.extras)?;
+    extras("done.extras", &receipt.extras)?;
     let line = |text: Option<String>| text.map(|text| one_line(&text, NOTE_LENGTH_MAX));
     Ok(Receipt { reference: line(receipt.reference), note: line(receipt.note), ..receipt })
 }
 
 fn checked_failure(failure: Failure) -> Result<Failure, String> {
     kept("failed.resume", failure.resume.as_deref())?;
-    object("failed.extras", &failure.extras)?;
+    extras("failed.extras", &failure.extras)?;
     Ok(Failure { reason: lines(&failure.reason, NOTE_LENGTH_MAX), ..failure })
 }
 
 fn check_extension(extension: &Extension) -> Result<(), String> {
+    size("other.kind", extension.kind.len(), WORD_BYTES_MAX)?;
     size("other.payload", extension.payload.len(), BODY_BYTES_MAX)?;
     json("other.payload", &extension.payload).map(|_| ())
 }
@@ -147,6 +187,11 @@ fn kept(place: &str, text: Option<&str>) -> Result<(), String> {
     let Some(text) = text else { return Ok(()) };
     size(place, text.len(), KEPT_BYTES_MAX)?;
     json(place, text).map(|_| ())
+}
+
+fn extras(place: &str, text: &str) -> Result<(), String> {
+    size(place, text.len(), EXTRAS_BYTES_MAX)?;
+    object(place, text)
 }
 
 fn object(place: &str, text: &str) -> Result<(), String> {
@@ -170,156 +215,4 @@ fn most(place: &str, found: usize, most: usize) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wasm::bindings::switchbell::delivery::types::{FailureKind, Lane, Part, Signature};
-
-    fn request() -> Request {
-        Request {
-            method: "POST".into(),
-            url: "https://hooks.example.com/".into(),
-            headers: vec![],
-            body: vec![],
-            sign: vec![],
-            timeout_ms: None,
-            response_max: None,
-            extras: "{}".into(),
-        }
-    }
-
-    fn signature() -> Signature {
-        let (marker, algorithm, encoding) = ("@@".into(), "hmac-sha256".into(), "hex".into());
-        Signature { marker, algorithm, encoding, key: "k".into(), derive: vec![], message: vec![Part::Body] }
-    }
-
-    fn message() -> Message {
-        let (subject, text) = ("s".into(), "t".into());
-        Message { to: vec!["ops@example.com".into()], subject, text, thread: None, extras: "{}".into() }
-    }
-
-    fn call() -> ToolCall {
-        let (connector, tool) = ("registrar".into(), "restart".into());
-        ToolCall { connector, tool, arguments: "{}".into(), timeout_ms: None, extras: "{}".into() }
-    }
-
-    fn receipt() -> Receipt {
-        Receipt { reference: None, note: None, remember: None, extras: "{}".into() }
-    }
-
-    fn failure() -> Failure {
-        let (kind, reason) = (FailureKind::Retry, "busy".into());
-        Failure { kind, reason, after_seconds: None, resume: None, extras: "{}".into() }
-    }
-
-    #[test]
-    fn what_just_fits_passes_as_it_is() {
-        let header = ("n".repeat(HEADER_BYTES_MAX - 1), "v".into());
-        for action in [
-            Action::Http(Request { url: "u".repeat(URL_BYTES_MAX), ..request() }),
-            Action::Http(Request { headers: vec![header; HEADERS_MAX], ..request() }),
-            Action::Http(Request { body: vec![0; BODY_BYTES_MAX], ..request() }),
-            Action::Http(Request { sign: vec![signature(); SIGNATURES_MAX], ..request() }),
-            Action::Http(Request { extras: r#" {"later": 1} "#.into(), ..request() }),
-            Action::Mail(Message { to: vec!["ops@example.com".into(); RECIPIENTS_MAX], ..message() }),
-            Action::Tool(ToolCall { arguments: r#"{"a":1}"#.into(), ..call() }),
-            Action::Wait(Pause { seconds: u32::MAX, resume: Some("null".into()) }),
-            Action::Done(Receipt { remember: Some("1".into()), note: Some("n".repeat(NOTE_LENGTH_MAX)), ..receipt() }),
-            Action::Failed(Failure { resume: Some("[]".into()), ..failure() }),
-            Action::Other(Extension { kind: "later".into(), payload: "null".into() }),
-        ] {
-            assert_eq!(checked(action.clone()), Ok(action));
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_named_with_the_most() {
-        let header = ("n".repeat(HEADER_BYTES_MAX), "v".into());
-        let long = format!("\"{}\"", "x".repeat(KEPT_BYTES_MAX));
-        let unmarked = Signature { marker: String::new(), ..signature() };
-        let in_parts = Signature { message: vec![Part::Url; PARTS_MAX + 1], ..signature() };
-        let derived = Signature { derive: vec![vec![]; SIGNATURES_MAX + 1], ..signature() };
-        for (action, expected) in [
-            (
-                Action::Http(Request { url: "u".repeat(URL_BYTES_MAX + 1), ..request() }),
-                "http.url has 8193 bytes; at most 8 KiB",
-            ),
-            (
-                Action::Http(Request { headers: vec![header], ..request() }),
-                "a header of http.headers has 16385 bytes; at most 16 KiB",
-            ),
-            (Action::Http(Request { sign: vec![signature(); 9], ..request() }), "http.sign has 9 entries; at most 8"),
-            (
-                Action::Http(Request { sign: vec![unmarked], ..request() }),
-                "a signature of http.sign has an empty marker; choose a text that occurs nowhere else",
-            ),
-            (
-                Action::Http(Request { sign: vec![in_parts], ..request() }),
-                "http.sign[].message has 65 entries; at most 64",
-            ),
-            (Action::Http(Request { sign: vec![derived], ..request() }), "http.sign[].derive has 9 entries; at most 8"),
-            (
-                Action::Http(Request { extras: String::new(), ..request() }),
-                "http.extras is no JSON: EOF while parsing a value at line 1 column 0",
-            ),
-            (Action::Mail(Message { to: vec![], ..message() }), "mail.to is empty; name at least one address"),
-            (
-                Action::Mail(Message { to: vec![String::new(); 101], ..message() }),
-                "mail.to has 101 entries; at most 100",
-            ),
-            (
-                Action::Mail(Message { text: "t".repeat(BODY_BYTES_MAX + 1), ..message() }),
-                "mail.text has 1048577 bytes; at most 1 MiB",
-            ),
-            (
-                Action::Tool(ToolCall { arguments: "[]".into(), ..call() }),
-                "tool.arguments is no JSON object; write {} for none",
-            ),
-            (Action::Wait(Pause { seconds: 1, resume: Some(long) }), "wait.resume has 65538 bytes; at most 64 KiB"),
-            (
-                Action::Done(Receipt { remember: Some("{".into()), ..receipt() }),
-                "done.remember is no JSON: EOF while parsing an object at line 1 column 1",
-            ),
-            (
-                Action::Failed(Failure { extras: "1".into(), ..failure() }),
-                "failed.extras is no JSON object; write {} for none",
-            ),
-            (
-                Action::Other(Extension { kind: "x".into(), payload: "?".into() }),
-                "other.payload is no JSON: expected value at line 1 column 1",
-            ),
-        ] {
-            assert_eq!(checked(action), Err(expected.to_owned()));
-        }
-    }
-
-    #[test]
-    fn texts_for_people_are_cut_and_cleaned() {
-        let noted = Receipt { note: Some("a\nb\u{1b}".into()), reference: Some("r".repeat(3_000)), ..receipt() };
-        let Ok(Action::Done(seen)) = checked(Action::Done(noted)) else { panic!("refused") };
-        assert_eq!(seen.note.as_deref(), Some("a b"));
-        assert_eq!(seen.reference.map(|reference| reference.chars().count()), Some(NOTE_LENGTH_MAX));
-        let Ok(Action::Failed(seen)) = checked(Action::Failed(Failure { reason: "a\nb\r".into(), ..failure() })) else {
-            panic!("refused")
-        };
-        assert_eq!(seen.reason, "a\nb ");
-    }
-
-    #[test]
-    fn a_destination_has_its_limits_too() {
-        let lane = |key: &str| Lane { key: key.into(), count: 0, per_seconds: 0, in_flight: 0, ordered: false };
-        let destination = |lanes, extras: &str| Destination { label: "a\nb".into(), lanes, extras: extras.into() };
-        let labelled = checked_destination(Ok(destination(vec![lane("k"); LANES_MAX], "{}"))).unwrap().unwrap();
-        assert_eq!(labelled.label, "a b");
-        for (answer, expected) in [
-            (Ok(destination(vec![lane("k"); 9], "{}")), "destination.lanes has 9 entries; at most 8"),
-            (Ok(destination(vec![lane(&"k".repeat(201))], "{}")), "the key of a lane has 201 bytes; at most 200 bytes"),
-            (Ok(destination(vec![], "[]")), "destination.extras is no JSON object; write {} for none"),
-            (Err(vec![]), "check refused the settings without naming a problem"),
-        ] {
-            assert_eq!(checked_destination(answer), Err(expected.to_owned()));
-        }
-        let problem = Problem { path: String::new(), message: "no".into() };
-        let problems = checked_destination(Err(vec![problem; PROBLEMS_MAX + 1])).unwrap().unwrap_err();
-        assert_eq!(problems.len(), PROBLEMS_MAX);
-    }
-}
+mod tests;

@@ -64,6 +64,8 @@ pub enum LimitKind {
     Table,
     /// The size of what it answers.
     Answer,
+    /// Handles of WASI streams and pollables that one instance holds.
+    Handles,
 }
 
 impl LimitKind {
@@ -75,6 +77,7 @@ impl LimitKind {
             Self::Stack => "stack",
             Self::Table => "table",
             Self::Answer => "answer size",
+            Self::Handles => "handles",
         }
     }
 }
@@ -134,7 +137,10 @@ pub enum LoadError {
     /// It is larger than [`PLUGIN_BYTES_MAX`].
     TooLarge,
     /// It does not begin as WebAssembly does.
-    NotWasm,
+    NotWasm {
+        /// What it looks like, such as `a page of the web`; none when that is no help.
+        looks_like: Option<&'static str>,
+    },
     /// It is a core module, not a component.
     CoreModule,
     /// It is native code that a host compiled before, which cannot be checked.
@@ -156,6 +162,8 @@ pub enum LoadError {
         found: String,
         /// What it must export.
         wanted: String,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// `describe` failed.
     Describe(StepFault),
@@ -180,10 +188,15 @@ impl fmt::Display for LoadError {
                 "larger than {}: build it with optimisation for size and strip it",
                 text::bytes(PLUGIN_BYTES_MAX)
             ),
-            Self::NotWasm => out.write_str(
-                "not WebAssembly: put the component that the plugin's build made here (for Rust, cargo build --target \
-                 wasm32-wasip2)",
-            ),
+            Self::NotWasm { looks_like } => {
+                out.write_str("not WebAssembly: ")?;
+                if let Some(looks_like) = looks_like {
+                    write!(out, "it looks like {looks_like}; ")?;
+                }
+                out.write_str(
+                    "put the component that the plugin's build made here (for Rust, cargo build --target wasm32-wasip2)",
+                )
+            }
             Self::CoreModule => out.write_str(
                 "a core module, not a component: build it for wasm32-wasip2, or run wasm-tools component new on it",
             ),
@@ -205,9 +218,7 @@ impl fmt::Display for LoadError {
             Self::ForeignImports { names, remedy } => {
                 write!(out, "imports what no plugin gets ({}): {remedy}", names.join(", "))
             }
-            Self::WrongWorld { found, wanted } => {
-                write!(out, "exports {found}, not {wanted}: build it against this host's wit/delivery.wit")
-            }
+            Self::WrongWorld { found, wanted, remedy } => write!(out, "exports {found}, not {wanted}: {remedy}"),
             Self::Describe(fault) => write!(out, "describe failed: {fault}"),
             Self::Manifest(mistakes) => {
                 write!(out, "describe answers no plugin's description: {}", mistakes.join("; "))

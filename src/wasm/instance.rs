@@ -8,12 +8,12 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 use super::bindings::switchbell::delivery::types::{Action, Delivery, Destination, Effect, Problem};
 use super::engine::Shared;
 use super::fault::{LimitKind, StepFault};
-use super::limits::{ACTION_BYTES_MAX, CpuBudget, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
+use super::limits::{ACTION_BYTES_MAX, CpuBudget, HANDLES_MAX, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
 use super::state::{Inputs, State};
 use super::text::{self, one_line};
 
-/// Characters of standard error shown with a fault.
-const SAID_LENGTH_MAX: usize = 1000;
+/// Characters of standard error shown with a fault: its end, short enough to be whole in a reason that is kept.
+const SAID_LENGTH_MAX: usize = 350;
 
 /// What Rust appends to every panic, and what is of no use to somebody who runs the plugin.
 const BACKTRACE_HINT: &str = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
@@ -172,8 +172,9 @@ fn passed(error: &wasmtime::Error, trap: Option<&Trap>, state: &State) -> Option
     match trap {
         Some(Trap::Interrupt) => Some(LimitKind::Cpu),
         Some(Trap::StackOverflow) => Some(LimitKind::Stack),
-        // The engine gives this error no type to ask for; a test holds the text.
+        // The engine gives these errors no type to ask for; tests hold the texts.
         None if error.root_cause().to_string().contains("fuel allocated for hostcalls") => Some(LimitKind::Answer),
+        None if error.root_cause().to_string().contains("handle limit exceeded") => Some(LimitKind::Handles),
         _ => state.limiter.refused(),
     }
 }
@@ -185,6 +186,7 @@ fn allowance(which: LimitKind, shared: &Shared) -> String {
         LimitKind::Stack => text::bytes(STACK_BYTES_MAX),
         LimitKind::Table => format!("{TABLE_ELEMENTS_MAX} elements"),
         LimitKind::Answer => text::bytes(ACTION_BYTES_MAX),
+        LimitKind::Handles => HANDLES_MAX.to_string(),
     }
 }
 

@@ -44,6 +44,9 @@ pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
 /// What is kept of a step's standard error, bytes: the last of it, where a panic says why.
 pub(super) const STDERR_BYTES_MAX: usize = 4 << 10;
 
+/// Bytes a plugin may write to a stream in one call; what `check-write` tells it.
+pub(super) const WRITE_BYTES_MAX: usize = 64 << 10;
+
 /// Random bytes in one call.
 pub(super) const RANDOM_BYTES_MAX: u64 = 64 << 10;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use memchr::memmem;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use wasmtime::Engine;
@@ -14,7 +15,7 @@ use super::fault::LoadError;
 use super::instance::{Exports, Program};
 use super::limits::{CpuBudget, PLUGIN_BYTES_MAX};
 use super::manifest::Manifest;
-use super::plugin::Plugin;
+use super::plugin::{Origin, Plugin};
 use super::text::one_line;
 use super::wasi;
 
@@ -36,6 +37,9 @@ const MAGIC: &[u8] = b"\0asm";
 /// What follows in a core module.
 const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
 
+/// So much of a file is looked at to tell whether it is a text.
+const TEXT_LOOKED_AT_BYTES: usize = 256;
+
 /// The stack of the thread that compiles.
 const COMPILE_STACK_BYTES: usize = 8 << 20;
 
@@ -46,11 +50,11 @@ impl Sandbox {
     /// What is wrong with it, and what to do.
     pub async fn load(&self, bytes: Vec<u8>) -> Result<Plugin, LoadError> {
         check_header(&bytes)?;
-        let (program, digest) = compile(&self.0, bytes).await?;
+        let (program, origin) = compile(&self.0, bytes).await?;
         let trial = program.clone();
         let described = self.0.threads.run(move || describe(&trial)).await;
         let manifest = described.map_err(LoadError::Host)??;
-        Ok(Plugin::new(program, manifest, digest))
+        Ok(Plugin::new(program, manifest, origin))
     }
 }
 
@@ -62,9 +66,25 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
         return Err(LoadError::Precompiled);
     }
     match bytes.strip_prefix(MAGIC) {
-        None => Err(LoadError::NotWasm),
+        None => Err(LoadError::NotWasm { looks_like: looks_like(bytes) }),
         Some(rest) if rest.starts_with(CORE_MODULE) => Err(LoadError::CoreModule),
         Some(_) => Ok(()),
+    }
+}
+
+/// What a file that is no WebAssembly looks like.
+fn looks_like(bytes: &[u8]) -> Option<&'static str> {
+    let start = bytes.trim_ascii_start();
+    let text = bytes.get(..bytes.len().min(TEXT_LOOKED_AT_BYTES)).and_then(|start| std::str::from_utf8(start).ok());
+    match start {
+        [] => Some("an empty file"),
+        [b'(' | b';', ..] => Some("WebAssembly in its text format, which wasm-tools parse turns into binary"),
+        [b'<', ..] => Some("a page of the web, perhaps of a download that failed"),
+        [0x1f, 0x8b, ..] | [b'P', b'K', ..] => Some("an archive, which must be unpacked first"),
+        _ if start.starts_with(b"version https://git-lfs") => {
+            Some("a pointer of Git LFS: git lfs pull fetches the file")
+        }
+        _ => text.map(|_| "a text"),
     }
 }
 
@@ -72,7 +92,7 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
 const COMPILE_NICENESS: i32 = 10;
 
 /// Compiles on a thread of its own, one at a time. The thread goes on to its end if the future is dropped.
-async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, String), LoadError> {
+async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Origin), LoadError> {
     let lost = || LoadError::Host("the compiler ended without a result".into());
     let permit = Arc::clone(&shared.compile).acquire_owned().await.map_err(|_closed| lost())?;
     let (result, compiled) = oneshot::channel();
@@ -81,7 +101,7 @@ async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Strin
         // Deliveries go first. On Linux this is the thread's own, and the compiler's threads, which it starts, inherit it.
         let _ = rustix::process::nice(COMPILE_NICENESS);
         // Nobody waits any more if the future was dropped.
-        let _ = result.send(program(shared, &bytes).map(|program| (program, digest(&bytes))));
+        let _ = result.send(program(shared, &bytes));
         drop(permit);
     };
     let thread = thread::Builder::new().name("sandbox-compile".into()).stack_size(COMPILE_STACK_BYTES);
@@ -91,14 +111,16 @@ async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Strin
     compiled.await.map_err(|_gone| lost())?
 }
 
-fn program(shared: Arc<Shared>, bytes: &[u8]) -> Result<Program, LoadError> {
+fn program(shared: Arc<Shared>, bytes: &[u8]) -> Result<(Program, Origin), LoadError> {
     let component = Component::from_binary(&shared.engine, bytes).map_err(|error| malformed(&error))?;
-    check_imports(&shared.engine, &component)?;
+    check_imports(&shared.engine, &component, bytes)?;
+    let imports = component.component_type().imports(&shared.engine).map(|(name, _)| one_line(name, 200)).collect();
     let interface = find_interface(&shared.engine, &component)?;
-    let exports =
-        Exports::find(&component, &interface).map_err(|name| wrong_world(&format!("{interface} without {name}")))?;
+    let exports = Exports::find(&component, &interface)
+        .map_err(|name| wrong_world(&format!("{interface} without {name}"), REBUILD))?;
     let component = shared.linker.instantiate_pre(&component).map_err(|error| malformed(&error))?;
-    Ok(Program { shared, component, exports })
+    let origin = Origin { digest: digest(bytes), bytes: bytes.len(), interface, imports };
+    Ok((Program { shared, component, exports }, origin))
 }
 
 fn malformed(error: &wasmtime::Error) -> LoadError {
@@ -109,7 +131,7 @@ fn malformed(error: &wasmtime::Error) -> LoadError {
 }
 
 /// Refuses every import but inert WASI and the contract's own types.
-fn check_imports(engine: &Engine, component: &Component) -> Result<(), LoadError> {
+fn check_imports(engine: &Engine, component: &Component, bytes: &[u8]) -> Result<(), LoadError> {
     let component = component.component_type();
     let imports = component.imports(engine);
     let foreign = imports.filter(|(name, import)| !is_inert(engine, name, &import.ty));
@@ -117,7 +139,7 @@ fn check_imports(engine: &Engine, component: &Component) -> Result<(), LoadError
     if names.is_empty() {
         return Ok(());
     }
-    let remedy = remedy(&names).into();
+    let remedy = remedy(&names, toolchain(bytes));
     Err(LoadError::ForeignImports { names, remedy })
 }
 
@@ -141,22 +163,56 @@ fn is_patch_of(line: &str, version: &str) -> bool {
     patch.is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// What built a component, as far as that changes what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Toolchain {
+    Python,
+    JavaScript,
+    Rust,
+}
+
+/// The toolchain that a component names in its `producers` sections, read as a mere text: nothing but advice depends on
+/// it. What other languages run on is written in Rust, too, so that comes last.
+fn toolchain(bytes: &[u8]) -> Option<Toolchain> {
+    let marks: [(&[u8], Toolchain); 4] = [
+        (b"componentize-py", Toolchain::Python),
+        (b"ComponentizeJS", Toolchain::JavaScript),
+        (b"StarlingMonkey", Toolchain::JavaScript),
+        (b"rustc", Toolchain::Rust),
+    ];
+    let is_in = |mark: &[u8]| memmem::find(bytes, mark).is_some();
+    marks.into_iter().find(|(mark, _)| is_in(mark)).map(|(_, toolchain)| toolchain)
+}
+
 /// What to do about foreign imports.
-fn remedy(names: &[String]) -> &'static str {
+fn remedy(names: &[String], toolchain: Option<Toolchain>) -> String {
     let is_wasi = |name: &String| name.starts_with("wasi:");
     let is_linked_otherwise =
         |name: &String| name.split_once('@').is_some_and(|(name, _)| wasi::INTERFACES.contains(&name));
     if names.iter().all(is_linked_otherwise) {
-        "the host links this in WASI 0.2 only; build the plugin for wasm32-wasip2, with a released toolchain"
-    } else if names.iter().all(is_wasi) {
-        "a plugin does no I/O of its own, it answers an http, mail or tool action and the host performs it; remove the \
-         code that opens files, sockets or HTTP connections. A Python plugin is built with componentize-py's \
-         --stub-wasi, a JavaScript plugin with componentize's features http, fetch-event, stdio, random and clocks \
-         disabled"
-    } else {
-        "the host links no function but inert WASI (io, cli, clocks, random); build the plugin for the world \
-         delivery-plugin of wit/delivery.wit alone"
+        return "the host links this in WASI 0.2 only; build the plugin for wasm32-wasip2, with a released toolchain"
+            .into();
     }
+    if !names.iter().all(is_wasi) {
+        return "the host links no function but inert WASI (io, cli, clocks, random); build the plugin for the world \
+                delivery-plugin of wit/delivery.wit alone"
+            .into();
+    }
+    let how = match toolchain {
+        Some(Toolchain::Python) => "build it with componentize-py's --stub-wasi",
+        Some(Toolchain::JavaScript) => {
+            "componentize it with the features http, fetch-event, stdio, random and clocks disabled (disableFeatures)"
+        }
+        Some(Toolchain::Rust) => {
+            "remove the code that opens files, sockets or HTTP connections (std::fs, std::net, wasi:http, an HTTP client)"
+        }
+        None => {
+            "remove the code that opens files, sockets or HTTP connections. A Python plugin is built with \
+             componentize-py's --stub-wasi, a JavaScript plugin with componentize's features http, fetch-event, stdio, \
+             random and clocks disabled"
+        }
+    };
+    format!("a plugin does no I/O of its own, it answers an http, mail or tool action and the host performs it; {how}")
 }
 
 /// The name of the exported plugin interface, whatever patch of the contract it was built for.
@@ -172,14 +228,28 @@ fn find_interface(engine: &Engine, component: &Component) -> Result<String, Load
     }
     let close = names.iter().find(|name| name.starts_with(PLUGIN_INTERFACE));
     Err(match (close, names.as_slice()) {
-        (Some(close), _) => wrong_world(close),
-        (None, []) => wrong_world("nothing"),
-        (None, names) => wrong_world(&names.join(", ")),
+        (Some(close), _) => wrong_world(close, version(close).map_or(REBUILD, |version| other_version(&version))),
+        (None, []) => wrong_world("nothing", REBUILD),
+        (None, names) => wrong_world(&names.join(", "), REBUILD),
     })
 }
 
-fn wrong_world(found: &str) -> LoadError {
-    LoadError::WrongWorld { found: one_line(found, 700), wanted: format!("{PLUGIN_INTERFACE}@{CONTRACT_VERSION}") }
+/// What to do about a plugin that fits no version of the contract.
+const REBUILD: &str = "build it against this host's wit/delivery.wit";
+
+/// What to do about another version of the contract.
+fn other_version(version: &str) -> &'static str {
+    let numbers = |version: &str| version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
+    if numbers(version) < numbers(CONTRACT_VERSION) {
+        "it was built for an older contract; build it again, against this host's wit/delivery.wit"
+    } else {
+        "it was built for a newer contract; update this host, or build it against this host's wit/delivery.wit"
+    }
+}
+
+fn wrong_world(found: &str, remedy: &'static str) -> LoadError {
+    let wanted = format!("{PLUGIN_INTERFACE}@{CONTRACT_VERSION}");
+    LoadError::WrongWorld { found: one_line(found, 700), wanted, remedy }
 }
 
 /// Makes an instance, compares its types with the contract, and reads its description.
@@ -189,9 +259,15 @@ fn describe(program: &Program) -> Result<Manifest, LoadError> {
     let mut instance = program.instantiate(program.inputs(None, 0), cpu).map_err(LoadError::Describe)?;
     program
         .conforms(&mut instance)
-        .map_err(|mismatch| wrong_world(&format!("{PLUGIN_INTERFACE} with other types ({mismatch})")))?;
+        .map_err(|mismatch| wrong_world(&format!("{PLUGIN_INTERFACE} with other types ({mismatch})"), REBUILD))?;
     let text = program.describe(&mut instance).map_err(LoadError::Describe)?;
     Manifest::parse(&text).map_err(LoadError::Manifest)
+}
+
+/// The SHA-256 of a plugin's file in lower-case hex; none when the file is larger than a plugin may be, since it is not
+/// read to its end then.
+pub fn file_digest(bytes: &[u8]) -> Option<String> {
+    (bytes.len() <= PLUGIN_BYTES_MAX).then(|| digest(bytes))
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -228,7 +304,50 @@ mod tests {
             (vec!["switchbell:delivery/types@0.1.0"], "the host links no function but inert WASI"),
         ] {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            assert!(remedy(&names).starts_with(expected), "{names:?}");
+            assert!(remedy(&names, None).starts_with(expected), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_fits_the_toolchain() {
+        let names = ["wasi:filesystem/types@0.2.6".to_owned()];
+        for (producers, expected) in [
+            (
+                "language Python processed-by componentize-py 0.25 rustc",
+                "; build it with componentize-py's --stub-wasi",
+            ),
+            ("processed-by ComponentizeJS 0.23 rustc", "; componentize it with the features http, fetch-event"),
+            ("processed-by rustc 1.95", "; remove the code that opens files, sockets or HTTP connections (std::fs"),
+            ("", "A Python plugin is built with"),
+        ] {
+            let remedy = remedy(&names, toolchain(producers.as_bytes()));
+            assert!(remedy.starts_with("a plugin does no I/O of its own") && remedy.contains(expected), "{remedy}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_webassembly_is_told_from_others() {
+        for (bytes, expected) in [
+            (b"".as_slice(), Some("an empty file")),
+            (b"\n(component)", Some("WebAssembly in its text format")),
+            (b"<!doctype html>", Some("a page of the web")),
+            (b"version https://git-lfs.github.com/spec/v1\n", Some("a pointer of Git LFS")),
+            (b"\x1f\x8b\x08", Some("an archive")),
+            (b"no component", Some("a text")),
+            (b"\x7fELF\xff", None),
+        ] {
+            let found = looks_like(bytes);
+            assert_eq!(found.is_some(), expected.is_some(), "{found:?}");
+            assert!(found.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_contract_and_a_newer_one_are_told_apart() {
+        for (version, expected) in
+            [("0.0.9", "older"), ("0.1.0-rc.1", "newer"), ("0.2.0", "newer"), ("1.0.0", "newer"), ("0.9.0", "newer")]
+        {
+            assert!(other_version(version).contains(expected), "{version}");
         }
     }
 }

@@ -58,6 +58,17 @@ pub enum Repeat {
     Harmful,
 }
 
+impl Repeat {
+    /// As the contract spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Harmless => "harmless",
+            Self::Tolerable => "tolerable",
+            Self::Harmful => "harmful",
+        }
+    }
+}
+
 impl Manifest {
     /// Reads what `describe` answered.
     ///

@@ -47,6 +47,7 @@ pub use catalog::{Catalog, PluginProblem};
 pub use engine::{Sandbox, Settings};
 pub use fault::{CheckError, LimitKind, LoadError, SandboxError, StepFault};
 pub use limits::{ACTION_BYTES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, PLUGIN_BYTES_MAX};
+pub use load::file_digest;
 pub use manifest::{Manifest, Repeat, Wants};
 pub use place::stepping;
 pub use plugin::Plugin;

@@ -20,24 +20,37 @@ pub struct Plugin(Arc<Loaded>);
 struct Loaded {
     program: Program,
     manifest: Manifest,
-    digest: String,
+    origin: Origin,
     pace: Pace,
+}
+
+/// Where a plugin came from: its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// Its SHA-256 in lower-case hex.
+    pub(super) digest: String,
+    /// Its length.
+    pub(super) bytes: usize,
+    /// The interface of the contract that it exports, with its version.
+    pub(super) interface: String,
+    /// What it imports, in its order.
+    pub(super) imports: Vec<String>,
 }
 
 impl fmt::Debug for Plugin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Loaded { manifest, digest, .. } = &*self.0;
+        let Loaded { manifest, origin, .. } = &*self.0;
         out.debug_struct("Plugin")
             .field("name", &manifest.name)
             .field("version", &manifest.version)
-            .field("digest", digest)
+            .field("digest", &origin.digest)
             .finish_non_exhaustive()
     }
 }
 
 impl Plugin {
-    pub(super) fn new(program: Program, manifest: Manifest, digest: String) -> Self {
-        Self(Arc::new(Loaded { program, manifest, digest, pace: Pace::new() }))
+    pub(super) fn new(program: Program, manifest: Manifest, origin: Origin) -> Self {
+        Self(Arc::new(Loaded { program, manifest, origin, pace: Pace::new() }))
     }
 
     /// What it says it is.
@@ -47,7 +60,22 @@ impl Plugin {
 
     /// The SHA-256 of its file, 64 hexadecimal digits in lower case.
     pub fn digest(&self) -> &str {
-        &self.0.digest
+        &self.0.origin.digest
+    }
+
+    /// The size of its file, bytes.
+    pub fn size(&self) -> usize {
+        self.0.origin.bytes
+    }
+
+    /// The interface of the contract that it exports, such as `switchbell:delivery/plugin@0.1.0`.
+    pub fn interface(&self) -> &str {
+        &self.0.origin.interface
+    }
+
+    /// The interfaces that it imports, in its order: inert WASI and the contract's types.
+    pub fn imports(&self) -> &[String] {
+        &self.0.origin.imports
     }
 
     /// How long an instance between two steps is worth keeping: see [`Attempt::rest`].

@@ -86,7 +86,7 @@ pub fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Mea
     Arc::new(Means {
         config: Arc::clone(&world.config),
         catalog: catalog.clone(),
-        effects: Effects::new().expect("effects"),
+        effects: Effects::new(&world.config, &clock).expect("effects"),
         queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
         clock,
         keys: Keys::new(&inbox.key()),

@@ -4,10 +4,15 @@
 //! route` after its name is a part of a route. A workspace's file goes with the operator's file that stands before it.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::{env, fs};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::Ed25519KeyPair;
 use tempfile::TempDir;
 
 use crate::support::{prepared, root};
@@ -19,8 +24,11 @@ const WORKSPACE: &str = "members: { admin@example.com: admin }\n";
 /// What stands in a manifest that is not shown.
 const MANIFEST: &str = r#"{ "_meta": { "ai.nimblebrain/host": { "host_version": "1.3",
     "notifications": { "resource": "shown://notifications" } } } }"#;
+/// What stands for the value of a secret.
+const VALUE: &str = "a-token-for-the-documents";
 /// What stands around a part of a route.
 const AROUND_A_ROUTE: &str = "members: { admin@example.com: admin }
+connectors: { registrar: { url: \"https://mcp.example.com/mcp\" } }
 routes:
   - name: shown
     owner: admin@example.com
@@ -107,15 +115,25 @@ fn folder(operator: &str, workspace: &str) -> TempDir {
     };
     write("switchbell.yaml", operator);
     write("workspaces/acme.yaml", workspace);
-    values(operator, "file: ").for_each(|name| write(name, "a-token-for-the-documents"));
+    let key = private_key();
+    values(operator, "file: ").for_each(|name| write(name, if name.ends_with(".pem") { &key } else { VALUE }));
+    // What stands for the programs that write values.
+    write("bin/pass", &format!("#!/bin/sh\necho {VALUE}\n"));
+    fs::set_permissions(folder.path().join("bin/pass"), fs::Permissions::from_mode(0o755)).unwrap();
     values(operator, "manifest: ").for_each(|name| write(name, MANIFEST));
     values(workspace, "manifest: ").for_each(|name| write(&format!("workspaces/{name}"), MANIFEST));
     fs::create_dir_all(folder.path().join("plugins")).unwrap();
-    for (from, target) in [("dist/plugins/slack.wasm", "plugins"), ("dist/guests/smallest.wasm", "guests")] {
-        let from = prepared(from, target);
+    let plugins = fs::read_dir(prepared("dist/plugins", "plugins")).unwrap().map(|entry| entry.unwrap().path());
+    for from in plugins.chain([prepared("dist/guests/smallest.wasm", "guests")]) {
         fs::copy(&from, folder.path().join("plugins").join(from.file_name().unwrap())).unwrap();
     }
     folder
+}
+
+/// A private key in PEM (PKCS#8), made anew.
+fn private_key() -> String {
+    let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der))
 }
 
 fn switchbell() -> Command {
@@ -131,12 +149,15 @@ fn check(document: &Path, operator: &str, workspace: &str) {
     command.arg("--config").arg(folder.path().join("switchbell.yaml")).arg("check");
     for name in values(operator, " env: ").chain(values(operator, "${")) {
         let host = values(&operator[operator.find(name).unwrap()..], "hosts: [").next().unwrap_or("127.0.0.1");
-        let is_url = name.ends_with("WEBHOOK");
-        command.env(
-            name,
-            if is_url { format!("https://{host}/services/secret") } else { "a-token-for-the-documents".into() },
-        );
+        let value = match name.rsplit('_').next() {
+            Some("WEBHOOK") => format!("https://{host}/services/secret"),
+            Some("LOGIN") => format!("user:{VALUE}"),
+            _ => VALUE.to_owned(),
+        };
+        command.env(name, value);
     }
+    let path = env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", folder.path().join("bin").display()));
     let Output { status, stdout, .. } = command.output().unwrap();
     let said = String::from_utf8(stdout).unwrap();
     let warned = said.lines().any(|line| line.starts_with("warning: ") && !line.ends_with("see `run` of the command"));
@@ -191,7 +212,9 @@ fn every_command_that_a_document_shows_is_one() {
 
 #[test]
 fn every_key_of_the_configuration_is_described() {
-    let declared = ["src/config/raw.rs", "src/config/raw/timing.rs"].map(|file| text(Path::new(file))).concat();
+    let folder = fs::read_dir(root().join("src/config/raw")).unwrap();
+    let files = folder.map(|entry| Path::new("src/config/raw").join(entry.unwrap().file_name()));
+    let declared: String = files.chain([PathBuf::from("src/config/raw.rs")]).map(|file| text(&file)).collect();
     let described = text(Path::new("docs/configuration.md"));
     let words: BTreeSet<&str> = described.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let is_declaration = |line: &&str| line.contains("\" => ") || line.contains("not yet: [");

@@ -9,21 +9,28 @@
     reason = "tests may fail so"
 )]
 
+mod agent_run;
 mod cli;
 mod connector;
 mod crash;
 mod deliveries;
 mod docs;
 mod fetch_real;
+mod hostile;
 mod inbox_contract;
+mod limits;
 mod login;
+mod mail;
 mod misbehaving;
 mod oauth;
 mod outbox_check;
 mod peers;
 mod pipeline;
+mod plugins;
 mod preview;
 mod resume;
 mod simulation;
 mod support;
+mod threads;
 mod tidy;
+mod webhooks;

@@ -71,7 +71,11 @@ async fn an_event_is_made_from_flags_or_read_from_a_file() {
     stage.made(
         &["--title", "now it is", "--level", "urgent"],
         0,
-        &["domain.active: now it is (from registrar, attention)", "route everything -> slack", "POST [secret slack-ops]"],
+        &[
+            "domain.active: now it is (from registrar, attention)",
+            "route everything -> slack",
+            "POST [secret slack-ops]",
+        ],
     );
     stage.made(&[], 0, &["when      at once", "what follows depends on the answer", "nothing was sent"]);
     let event = r#"{"eventId": "e-1", "name": "domain.lost", "timestamp": "2026-01-02T03:04:05Z", "data": {"b": 1.0},

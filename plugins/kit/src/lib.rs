@@ -1,4 +1,5 @@
-//! What the first-party plugins share: the contract's bindings, the allocator, and helpers for text and outcomes.
+//! What the first-party plugins share: the contract's bindings, the allocator, and helpers for settings, text, JSON
+//! and outcomes.
 //!
 //! A plugin crate is `#![no_std]`, implements [`Guest`] for a unit struct, and ends in one line:
 //!
@@ -9,6 +10,9 @@
 //! Built for `wasm32-wasip2` it becomes a component of one core instance that imports types only: no WASI, no
 //! function, no resource. Such an instance is nearly free to make, and has nothing to escape through. On the host the
 //! same crate is an ordinary library, so that its tests run natively.
+//!
+//! Functions that are called in several places say `inline(never)`: a plugin is built for speed, and each copy would make
+//! its component larger and its compilation slower.
 
 #![no_std]
 
@@ -29,12 +33,19 @@ pub mod bindings {
     });
 }
 
+pub mod fields;
+pub mod http;
+pub mod json;
+pub mod level;
+pub mod link;
 #[cfg(target_arch = "wasm32")]
 #[expect(unsafe_code, reason = "an allocator and the canonical ABI's realloc deal in raw memory")]
 mod memory;
 pub mod outcome;
 pub mod secret;
+pub mod settings;
 pub mod text;
+pub mod time;
 
 pub use bindings::exports::switchbell::delivery::plugin::Guest;
 pub use bindings::switchbell::delivery::types;

@@ -11,25 +11,41 @@ pub const REASON_MAX: usize = 500;
 
 /// The delivery was made; `reference` is the destination's own id for it.
 pub fn done(reference: Option<String>) -> Action {
-    Action::Done(Receipt { reference, note: None, remember: None, extras: "{}".to_owned() })
+    Action::Done(receipt(reference))
+}
+
+/// A receipt that says no more than the destination's own id.
+pub fn receipt(reference: Option<String>) -> Receipt {
+    Receipt { reference, note: None, remember: None, extras: "{}".to_owned() }
 }
 
 /// The attempt failed. The reason is put on one line and cut to [`REASON_MAX`] characters.
 pub fn failed(kind: FailureKind, reason: &str, after_seconds: Option<u32>) -> Action {
+    Action::Failed(failure(kind, reason, after_seconds))
+}
+
+/// A failure that carries on with what there is; its reason is made short as that of [`failed`].
+#[inline(never)]
+pub fn failure(kind: FailureKind, reason: &str, after_seconds: Option<u32>) -> Failure {
     let reason = text::cut(&text::one_line(reason), REASON_MAX);
-    Action::Failed(Failure { kind, reason, after_seconds, resume: None, extras: "{}".to_owned() })
+    Failure { kind, reason, after_seconds, resume: None, extras: "{}".to_owned() }
+}
+
+/// The fault in words: its message, else its code.
+pub fn words(fault: &Fault) -> &str {
+    if fault.message.is_empty() { &fault.code } else { &fault.message }
 }
 
 /// The attempt failed because its effect brought no complete answer: repeated unless that cannot help (`denied`) or
 /// might do it twice (`unanswered`).
+#[inline(never)]
 pub fn fault(fault: &Fault) -> Action {
     let kind = match fault.reach {
         Reach::Denied => FailureKind::Reject,
         Reach::Unsent | Reach::Refused => FailureKind::Retry,
         Reach::Unanswered => FailureKind::Unknown,
     };
-    let reason = if fault.message.is_empty() { &fault.code } else { &fault.message };
-    failed(kind, reason, fault.after_seconds)
+    failed(kind, words(fault), fault.after_seconds)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub const ELLIPSIS: char = '…';
 /// ```
 /// assert_eq!(switchbell_kit::text::cut("a long title", 6), "a lon…");
 /// ```
+#[inline(never)]
 pub fn cut(text: &str, characters_max: usize) -> String {
     if text.chars().nth(characters_max).is_none() {
         return String::from(text);
@@ -26,6 +27,7 @@ pub fn cut(text: &str, characters_max: usize) -> String {
 /// ```
 /// assert_eq!(switchbell_kit::text::one_line(" two\r\n\tlines "), "two lines");
 /// ```
+#[inline(never)]
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split(|letter: char| letter.is_whitespace() || letter.is_control()) {
@@ -38,6 +40,21 @@ pub fn one_line(text: &str) -> String {
         line.push_str(word);
     }
     line
+}
+
+/// The text without characters that nobody sees and that can turn others around: zero-width ones, and those that change
+/// the direction of writing.
+///
+/// ```
+/// assert_eq!(switchbell_kit::text::visible("exe\u{202e}gpj.\u{200b}"), "exegpj.");
+/// ```
+#[inline(never)]
+pub fn visible(text: &str) -> String {
+    let is_hidden = |letter: char| {
+        matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}')
+            || matches!(letter, '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().filter(|letter| !is_hidden(*letter)).collect()
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
-use switchbell_kit::types::{Action, Answer, FailureKind, Fault, Response};
-use switchbell_kit::{outcome, text};
+use switchbell_kit::fields::{Field, Fields};
+use switchbell_kit::types::{Action, Answer, Effect, FailureKind, Fault, Receipt, Response};
+use switchbell_kit::{http, outcome, text};
 
-use crate::fields::{Field, Fields};
 use crate::settings::Target;
+use crate::thread::Thread;
 
 /// How much of an answer nobody knows is quoted, in characters.
 const QUOTE_MAX: usize = 200;
@@ -86,9 +87,10 @@ const RECONNECT: &[(&[&str], &str)] = &[
 const RESTRICTED: &str = "restricted_action";
 
 /// Ends the attempt by what came of its request.
-pub(crate) fn outcome(target: &Target, answer: &Answer) -> Action {
-    match answer {
-        Answer::Http(Ok(response)) => read(target, response),
+#[inline(never)]
+pub(crate) fn outcome(target: &Target, effect: &Effect, thread: &Thread<'_>) -> Action {
+    match &effect.answer {
+        Answer::Http(Ok(response)) => read(target, response, &effect.at, thread),
         Answer::Http(Err(fault)) => {
             let message = without_credential(target, &fault.message);
             outcome::fault(&Fault { message, code: fault.code.clone(), ..*fault })
@@ -103,16 +105,25 @@ fn without_credential(target: &Target, text: &str) -> String {
     target.credential().map_or_else(|| text.to_owned(), |credential| text.replace(credential, "[hidden]"))
 }
 
-fn read(target: &Target, response: &Response) -> Action {
-    let fields = Fields::read(&response.body).unwrap_or_default();
+/// The fields of an answer: its own, and those of the message that it echoes.
+#[inline(never)]
+pub(crate) fn fields(response: &Response) -> Fields {
+    Fields::read(&response.body, 2).unwrap_or_default()
+}
+
+fn read(target: &Target, response: &Response, at: &str, thread: &Thread<'_>) -> Action {
+    let fields = fields(response);
     let ok = match fields.get("ok") {
         Some(Field::Bool(ok)) => Some(*ok),
         _ => said_ok_before_the_cut(response),
     };
     match target {
         Target::Webhook { .. } if response.status == 200 && response.body.trim_ascii() == b"ok" => outcome::done(None),
-        Target::Channel { .. } if response.status == 200 && ok == Some(true) => outcome::done(reference(&fields)),
-        _ => failed(&Reply::new(target, response, &fields, ok)),
+        Target::Channel { .. } if response.status == 200 && ok == Some(true) => {
+            let remember = thread.to_remember(&fields);
+            Action::Done(Receipt { remember, ..outcome::receipt(reference(&fields)) })
+        }
+        _ => failed(&Reply::new(target, response, at, &fields, ok)),
     }
 }
 
@@ -136,7 +147,7 @@ struct Reply {
 }
 
 impl Reply {
-    fn new(target: &Target, response: &Response, fields: &Fields, ok: Option<bool>) -> Self {
+    fn new(target: &Target, response: &Response, at: &str, fields: &Fields, ok: Option<bool>) -> Self {
         let body = without_credential(target, &String::from_utf8_lossy(&response.body));
         let body = text::cut(&text::one_line(&body), QUOTE_MAX);
         let word = fields.text("error").unwrap_or(&body);
@@ -144,7 +155,7 @@ impl Reply {
             status: response.status,
             ok,
             word: is_word(word).then(|| word.to_owned()),
-            after_seconds: retry_after(response).or_else(|| seconds(fields.get("retry_after")?)),
+            after_seconds: http::retry_after(response, at).or_else(|| seconds(fields.get("retry_after")?)),
             body,
         }
     }
@@ -216,13 +227,6 @@ fn by_status(reply: &Reply, quote: &str) -> (FailureKind, String) {
         500..=599 => (FailureKind::Retry, format!("Slack failed: {quote}")),
         _ => (FailureKind::Unknown, format!("not an answer of Slack's: {quote}")),
     }
-}
-
-/// The `Retry-After` header. Slack writes whole seconds; a date is left to the host's own back-off.
-fn retry_after(response: &Response) -> Option<u32> {
-    let (_, value) = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    let seconds: u64 = value.trim().parse().ok()?;
-    u32::try_from(seconds).ok().or(Some(u32::MAX)).filter(|seconds| *seconds > 0)
 }
 
 /// A number of seconds in JSON, rounded up.

@@ -14,9 +14,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Serialize;
+use switchbell_kit::link;
 use switchbell_kit::types::{Delivery, Level};
 
-use crate::{escape, link};
+use crate::escape;
 
 /// The most characters of all blocks together; Slack refuses somewhat more than 13,000 (`msg_blocks_too_long`).
 pub(crate) const MESSAGE_MAX: usize = 12_000;
@@ -33,13 +34,18 @@ const DETAIL_MAX: usize = 250;
 /// The most characters of the inbox's address; the host makes short ones.
 const INBOX_MAX: usize = 500;
 
-/// The JSON body of a message to the channel, or to wherever a webhook leads.
-pub(crate) fn render(channel: Option<&str>, delivery: &Delivery) -> Result<Vec<u8>, serde_json::Error> {
+/// The JSON body of a message to the channel, or to wherever a webhook leads; with `thread_ts` as a reply.
+pub(crate) fn render(
+    channel: Option<&str>,
+    thread_ts: Option<&str>,
+    delivery: &Delivery,
+) -> Result<Vec<u8>, serde_json::Error> {
     let (text, blocks) = match delivery.notifications.as_slice() {
         [notification] if delivery.omitted == 0 => single::render(notification, delivery),
         notifications => digest::render(notifications, delivery),
     };
-    serde_json::to_vec(&Message { channel, text, mrkdwn: false, unfurl_links: false, unfurl_media: false, blocks })
+    let (mrkdwn, unfurl_links, unfurl_media) = (false, false, false);
+    serde_json::to_vec(&Message { channel, thread_ts, text, mrkdwn, unfurl_links, unfurl_media, blocks })
 }
 
 /// `chat.postMessage`'s arguments (docs.slack.dev/reference/methods/chat.postMessage); a webhook takes the same without
@@ -48,6 +54,8 @@ pub(crate) fn render(channel: Option<&str>, delivery: &Delivery) -> Result<Vec<u
 struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_ts: Option<&'a str>,
     text: String,
     mrkdwn: bool,
     unfurl_links: bool,
@@ -111,15 +119,6 @@ enum Line {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Element {
     Link { url: String, text: String },
-}
-
-/// The level in a word.
-fn word(level: Level) -> &'static str {
-    match level {
-        Level::Info => "Info",
-        Level::Attention => "Attention",
-        Level::Urgent => "Urgent",
-    }
 }
 
 /// The level at a glance.

@@ -6,11 +6,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use switchbell_kit::secret::is_placeholder;
+use switchbell_kit::link;
+use switchbell_kit::secret::{identity, is_placeholder};
+use switchbell_kit::settings::{Checks, pointer};
 use switchbell_kit::types::{Destination, Lane, Problem};
-
-use crate::fields::{Field, Fields};
-use crate::link;
 
 /// The Web API, where the settings name no other.
 const API: &str = "https://slack.com/api";
@@ -40,22 +39,18 @@ pub(crate) enum Target {
         channel: String,
         /// The base URL of the Web API, without a slash at its end.
         api: String,
+        /// Whether follow-ups of one subject go into one thread.
+        by_subject: bool,
     },
 }
 
 impl Target {
     /// Reads settings, or says everything that is wrong with them.
+    #[inline(never)]
     pub(crate) fn read(settings: &str) -> Result<Self, Vec<Problem>> {
-        let fields = match Fields::read(settings.as_bytes()) {
-            Ok(fields) => fields,
-            Err(error) => return Err(vec![problem("", format!("write settings by name, as a JSON object: {error}"))]),
-        };
-        let mut reader = Reader { fields: &fields, problems: Vec::new() };
-        let target = reader.target();
-        match target {
-            Some(target) if reader.problems.is_empty() => Ok(target),
-            _ => Err(reader.problems),
-        }
+        let mut checks = Checks::read(settings, 1)?;
+        let target = read(&mut checks);
+        checks.end(target)
     }
 
     /// What a person calls it, and what paces it: Slack takes one message per second for each webhook or channel.
@@ -65,7 +60,9 @@ impl Target {
             Self::Channel { token, channel, .. } => (channel.clone(), format!("{}/{channel}", identity(token))),
         };
         let lane = Lane { key, count: 1, per_seconds: 1, in_flight: 1, ordered: true };
-        Destination { label, lanes: vec![lane], extras: "{}".to_owned() }
+        let remembers = matches!(self, Self::Channel { by_subject: true, .. });
+        let extras = if remembers { "{}" } else { r#"{"memory":false}"# };
+        Destination { label, lanes: vec![lane], extras: extras.to_owned() }
     }
 
     /// The setting that is a credential when it was written out instead of coming from a secret.
@@ -75,87 +72,42 @@ impl Target {
     }
 }
 
-/// What tells one credential from another without showing it: the placeholder, or a hash (64-bit FNV-1a) of the value.
-fn identity(credential: &str) -> String {
-    if is_placeholder(credential) {
-        return credential.to_owned();
+/// Reads the settings that are there.
+fn read(checks: &mut Checks) -> Option<Target> {
+    checks.refuse_unknown(&["webhook", "token", "channel", "thread", "api"]);
+    let webhook = checks.text("webhook", webhook);
+    let token = checks.text("token", token);
+    let channel = checks.text("channel", channel);
+    let by_subject = checks.word("thread", &["subject"]).is_some();
+    let api = checks.text("api", url);
+    if checks.has("webhook") {
+        refuse_beside_webhook(checks);
+        return Some(Target::Webhook { url: webhook? });
     }
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", credential.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+    require_bot(checks);
+    let api = api.unwrap_or_else(|| API.to_owned()).trim_end_matches('/').to_owned();
+    Some(Target::Channel { token: token?, channel: channel?, api, by_subject })
 }
 
-fn problem(path: &str, message: String) -> Problem {
-    Problem { path: path.to_owned(), message }
+fn refuse_beside_webhook(checks: &mut Checks) {
+    for name in ["token", "channel", "api"] {
+        if checks.has(name) {
+            let remedy = "a webhook posts to its own channel: leave this out, or leave out webhook";
+            checks.refuse(&pointer(&[name]), remedy);
+        }
+    }
+    if checks.has("thread") {
+        let remedy = "a webhook does not say which message it posted: leave this out, or use token and channel";
+        checks.refuse("/thread", remedy);
+    }
 }
 
-/// Collects the mistakes while it reads.
-struct Reader<'a> {
-    fields: &'a Fields,
-    problems: Vec<Problem>,
-}
-
-impl Reader<'_> {
-    fn target(&mut self) -> Option<Target> {
-        self.refuse_unknown();
-        let webhook = self.text("webhook", webhook);
-        let token = self.text("token", token);
-        let channel = self.text("channel", channel);
-        let api = self.text("api", url);
-        if self.has("webhook") {
-            self.refuse_beside_webhook();
-            return Some(Target::Webhook { url: webhook? });
-        }
-        self.require_bot();
-        let api = api.unwrap_or_else(|| API.to_owned()).trim_end_matches('/').to_owned();
-        Some(Target::Channel { token: token?, channel: channel?, api })
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.fields.get(name).is_some()
-    }
-
-    fn refuse(&mut self, name: &str, message: String) {
-        let path = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-        self.problems.push(problem(&path, message));
-    }
-
-    fn refuse_unknown(&mut self) {
-        for name in self.fields.names() {
-            match name {
-                "webhook" | "token" | "channel" | "api" => {}
-                "thread" => self.refuse(name, "not supported by this version: leave thread out".to_owned()),
-                _ => self.refuse(name, format!("unknown setting {name:?} (known: webhook, token, channel, api)")),
-            }
-        }
-    }
-
-    /// The setting as text, if it is there and good.
-    fn text(&mut self, name: &str, check: impl Fn(&str) -> Result<(), String>) -> Option<String> {
-        let checked = match self.fields.get(name)? {
-            Field::Text(text) => check(text).map(|()| text.clone()),
-            other => Err(format!("write text, not {}", kind(other))),
-        };
-        checked.map_err(|message| self.refuse(name, message)).ok()
-    }
-
-    fn refuse_beside_webhook(&mut self) {
-        for name in ["token", "channel", "api"] {
-            if self.has(name) {
-                let remedy = "a webhook posts to its own channel: leave this out, or leave out webhook";
-                self.refuse(name, remedy.to_owned());
-            }
-        }
-    }
-
-    fn require_bot(&mut self) {
-        match (self.has("token"), self.has("channel")) {
-            (true, true) => {}
-            (true, false) => self.refuse("channel", "missing: a token needs a channel, such as \"#ops\"".to_owned()),
-            (false, true) => self.refuse("token", "missing: a channel needs the bot's token".to_owned()),
-            (false, false) => {
-                self.problems.push(problem("", "missing: write webhook, or token and channel".to_owned()));
-            }
-        }
+fn require_bot(checks: &mut Checks) {
+    match (checks.has("token"), checks.has("channel")) {
+        (true, true) => {}
+        (true, false) => checks.refuse("/channel", "missing: a token needs a channel, such as \"#ops\""),
+        (false, true) => checks.refuse("/token", "missing: a channel needs the bot's token"),
+        (false, false) => checks.refuse("", "missing: write webhook, or token and channel"),
     }
 }
 
@@ -211,15 +163,4 @@ fn unfit_for_channel(letter: char) -> bool {
 fn is_id(value: &str) -> bool {
     let upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     value.starts_with(['C', 'D', 'G', 'U']) && value.len() > 1 && value.bytes().all(upper)
-}
-
-fn kind(field: &Field) -> &'static str {
-    match field {
-        Field::Null => "null",
-        Field::Bool(_) => "true or false",
-        Field::Number(_) => "a number",
-        Field::Text(_) => "text",
-        Field::List => "a list",
-        Field::Object => "a mapping",
-    }
 }

@@ -6,6 +6,7 @@ mod digests;
 mod escaping;
 mod messages;
 mod settings;
+mod threads;
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};

@@ -17,7 +17,11 @@ use crate::wasm::Fault;
 
 /// Whether the guard refuses an effect of it.
 pub(super) fn has_refusal(previewed: &Previewed) -> bool {
-    previewed.steps.iter().any(|step| matches!(step, Step::Effect(Asked { refused: Some(_), .. })))
+    let is_refused = |step: &Step| match step {
+        Step::Effect(Asked { refused, left_out, .. }) => refused.is_some() || !left_out.is_empty(),
+        Step::Wait(_) => false,
+    };
+    previewed.steps.iter().any(is_refused)
 }
 
 pub(super) fn whole(of: &Notification, shown: &[Shown<'_>]) -> String {
@@ -68,6 +72,9 @@ fn of_step(number: usize, step: &Step) -> String {
         }
         Step::Effect(asked) => {
             let mut text = field(&number, &of_action(&value(&asked.action)));
+            for (recipient, Fault { code, message, .. }) in &asked.left_out {
+                text.push_str(&field("left out", &format!("{recipient}: {code}: {message}")));
+            }
             if let Some(Fault { code, message, .. }) = &asked.refused {
                 text.push_str(&field("refused", &format!("{code}: {message}")));
             } else if let Some(answer) = &asked.answer {
@@ -148,10 +155,20 @@ struct TargetJson<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct StepJson<'a> {
     action: Option<&'a RawValue>,
     refused: Option<RefusedJson<'a>>,
+    /// Recipients of a mail.
+    left_out: Vec<LeftOutJson<'a>>,
     answer: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct LeftOutJson<'a> {
+    recipient: &'a str,
+    #[serde(flatten)]
+    why: RefusedJson<'a>,
 }
 
 #[derive(Serialize)]
@@ -186,13 +203,22 @@ impl<'a> From<&'a Shown<'a>> for TargetJson<'a> {
     }
 }
 
+impl<'a> From<&'a Fault> for RefusedJson<'a> {
+    fn from(fault: &'a Fault) -> Self {
+        Self { code: &fault.code, message: &fault.message }
+    }
+}
+
 impl<'a> From<&'a Step> for StepJson<'a> {
     fn from(step: &'a Step) -> Self {
         match step {
-            Step::Wait(wait) => Self { action: serde_json::from_str(wait).ok(), refused: None, answer: None },
-            Step::Effect(Asked { action, refused, answer }) => Self {
+            Step::Wait(wait) => {
+                Self { action: serde_json::from_str(wait).ok(), refused: None, left_out: Vec::new(), answer: None }
+            }
+            Step::Effect(Asked { action, refused, left_out, answer }) => Self {
                 action: serde_json::from_str(action).ok(),
-                refused: refused.as_ref().map(|Fault { code, message, .. }| RefusedJson { code, message }),
+                refused: refused.as_ref().map(RefusedJson::from),
+                left_out: left_out.iter().map(|(recipient, why)| LeftOutJson { recipient, why: why.into() }).collect(),
                 answer: answer.as_ref().and_then(|answer| RawValue::from_string(answer_to_json(answer)).ok()),
             },
         }

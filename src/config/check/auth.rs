@@ -17,7 +17,7 @@ use crate::notification::Name;
 /// Most headers that secrets fill: servers limit the whole head, and each value may be 8 KiB.
 const HEADERS_MAX: usize = 16;
 /// Most scopes that are asked for: all of them go into one URL.
-const SCOPES_MAX: usize = 50;
+pub(super) const SCOPES_MAX: usize = 50;
 
 /// Said where `auth` stands beside a program.
 pub(super) const FOR_URLS: &str =

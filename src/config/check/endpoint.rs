@@ -8,7 +8,12 @@ use crate::address::is_public;
 
 /// Whether the URL leads to this machine by a literal address or a name that means nothing else (RFC 6761 §6.3).
 pub(super) fn is_loopback(url: &Url) -> bool {
-    literal(url).is_some_and(|address| address.is_loopback()) || is_localhost(url)
+    is_loopback_literal(url) || is_localhost(url)
+}
+
+/// Whether a loopback address is written out.
+pub(super) fn is_loopback_literal(url: &Url) -> bool {
+    literal(url).is_some_and(|address| address.is_loopback())
 }
 
 /// Whether an address that is not public is written out.

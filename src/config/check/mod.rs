@@ -4,6 +4,7 @@ mod auth;
 mod catalog;
 mod connector;
 mod endpoint;
+mod mail;
 mod outbox;
 mod plugins;
 mod reach;
@@ -13,6 +14,7 @@ mod server;
 mod timing;
 mod workspace;
 
+pub(super) use plugins::{check as plugins, granted_tools};
 pub(super) use secret::finished as finished_secrets;
 pub(super) use server::{Server, mentioned_workspaces, path_of, server};
 pub(super) use workspace::workspace;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::super::load::Folder;
 use super::super::node::At;
 use super::super::raw::{RawGrant, RawLimits, RawPlugins};
-use super::super::read::{Map, Placed};
+use super::super::read::Placed;
 use super::super::source::Report;
-use super::super::{Grant, Limits, Place, Plugins, suggest};
+use super::super::values::ToolEntry;
+use super::super::{Grant, Limits, Place, Plugins, ToolGrant, Workspace, suggest};
 use super::server::{path_of, within};
 use crate::notification::Name;
 
@@ -17,15 +18,25 @@ use crate::notification::Name;
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 30);
 
 /// The folder as written, and the names of the plugins in it.
-pub(super) type There = Option<(String, BTreeSet<Name>)>;
+pub(in crate::config) type There = Option<(String, BTreeSet<Name>)>;
+
+/// `plugins:` as far as it is good, with what other parts of the files are checked against.
+pub(in crate::config) struct Checked {
+    pub plugins: Plugins,
+    pub there: There,
+    /// Where each plugin is granted mail.
+    pub mail: Vec<(Name, At)>,
+    /// The tools that are granted, with their places.
+    pub tools: Vec<Placed<ToolGrant>>,
+}
 
 /// Checks the section, and looks which plugins there are.
-pub(super) fn check(
+pub(in crate::config) fn check(
     raw: Option<Placed<RawPlugins>>,
     folder: &Folder,
     mentions: &mut Vec<Placed<Name>>,
     report: &mut Report,
-) -> (Plugins, There) {
+) -> Checked {
     let top = At { path: Default::default(), place: Place { line: 1, column: 1 } };
     let at =
         raw.as_ref().map_or_else(|| At { path: top.path.key("plugins").key("directory"), ..top }, |raw| raw.at.clone());
@@ -35,12 +46,98 @@ pub(super) fn check(
     };
     let directory = directory.and_then(|(at, text)| path_of(&at, &text, report).map(|path| (at, text, path)));
     let there = directory.as_ref().and_then(|(at, text, path)| there(at, text, &folder.shown.join(path), report));
-    let plugins = Plugins {
-        directory: directory.map(|(_, _, path)| folder.absolute.join(path)).unwrap_or_default(),
-        grants: checked_grants(grants, there.as_ref(), mentions, report),
-        limits: limits.map_or_else(Limits::default, |raw| checked_limits(raw, report)),
+    let mut checked = Checked {
+        plugins: Plugins {
+            directory: directory.map(|(_, _, path)| folder.absolute.join(path)).unwrap_or_default(),
+            grants: BTreeMap::new(),
+            limits: limits.map_or_else(Limits::default, |raw| checked_limits(raw, report)),
+        },
+        there,
+        mail: Vec::new(),
+        tools: Vec::new(),
     };
-    (plugins, there)
+    for entry in grants.map_or_else(Vec::new, |map| map.value.0) {
+        warn_unless_there(&entry.name, &entry.at, checked.there.as_ref(), report);
+        let grant = match entry.value {
+            Some(raw) => checked.grant(&entry.name, raw.value, mentions, report),
+            None => Grant::default(),
+        };
+        checked.plugins.grants.insert(entry.name, grant);
+    }
+    checked
+}
+
+impl Checked {
+    fn grant(&mut self, plugin: &Name, raw: RawGrant, mentions: &mut Vec<Placed<Name>>, report: &mut Report) -> Grant {
+        let workspaces = raw.workspaces.map_or_else(Vec::new, |list| list.value.0);
+        let mut grant = Grant {
+            http: Vec::new(),
+            mail: raw.mail.as_ref().is_some_and(|mail| mail.value),
+            tools: Vec::new(),
+            workspaces: workspaces.iter().map(|name| name.value.clone()).collect(),
+        };
+        mentions.extend(workspaces);
+        for item in raw.http.map_or_else(Vec::new, |list| list.value) {
+            for name in &item.value.workspaces {
+                outside(&grant, name, &name.at, report);
+            }
+            mentions.extend(item.value.workspaces);
+            grant.http.push(item.value.grant);
+        }
+        for Placed { at, value: ToolEntry(tool) } in raw.tools.map_or_else(Vec::new, |list| list.value) {
+            outside(&grant, &tool.workspace, &at, report);
+            grant.tools.push(tool.clone());
+            self.tools.push(Placed { at, value: tool });
+        }
+        if let Some(mail) = raw.mail.filter(|mail| mail.value) {
+            self.mail.push((plugin.clone(), mail.at));
+        }
+        grant
+    }
+}
+
+/// Reports a workspace that the grant as a whole leaves out.
+fn outside(grant: &Grant, workspace: &Name, at: &At, report: &mut Report) {
+    if !grant.allows_in(workspace) {
+        let message = format!(
+            "this is for {workspace}, and the grant is not: its `workspaces` narrow all of it; add {workspace} there, or \
+             remove this"
+        );
+        report.mistake(at, message);
+    }
+}
+
+/// Warns of granted tools whose workspace or connector is not there. It is no mistake: an admin who removes a
+/// connector must not keep the server from starting.
+pub(in crate::config) fn granted_tools(
+    tools: &[Placed<ToolGrant>],
+    names: &BTreeSet<&Name>,
+    workspaces: &BTreeMap<Name, Workspace>,
+    report: &mut Report,
+) {
+    for Placed { at, value: ToolGrant { workspace, connector, .. } } in tools {
+        if !names.contains(workspace) {
+            let hint = suggest::hint(workspace.as_str(), names.iter().map(|name| name.as_str()), "workspaces");
+            report.warning(at, format!("there is no workspace {:?}{hint}", workspace.as_str()));
+            continue;
+        }
+        let Some(known) = workspaces.get(workspace) else { continue };
+        if !known.connectors.contains_key(connector) {
+            let there = known.connectors.keys().map(Name::as_str);
+            let hint = suggest::hint(connector.as_str(), there, &format!("connectors of {workspace}"));
+            let message = format!(
+                "workspace {workspace} has no connector {:?}, so that this tool cannot be called{hint}",
+                connector.as_str()
+            );
+            report.warning(at, message);
+        }
+    }
+}
+
+fn warn_unless_there(plugin: &Name, at: &At, there: Option<&(String, BTreeSet<Name>)>, report: &mut Report) {
+    let Some((folder, there)) = there.filter(|(_, there)| !there.contains(plugin)) else { return };
+    let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
+    report.warning(at, format!("a grant for the plugin {:?}, which is not there{hint}", plugin.as_str()));
 }
 
 fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {
@@ -59,34 +156,6 @@ fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {
             None
         }
     }
-}
-
-fn checked_grants(
-    raw: Option<Placed<Map<Name, RawGrant>>>,
-    there: Option<&(String, BTreeSet<Name>)>,
-    mentions: &mut Vec<Placed<Name>>,
-    report: &mut Report,
-) -> BTreeMap<Name, Grant> {
-    let mut grants = BTreeMap::new();
-    for entry in raw.map_or_else(Vec::new, |map| map.value.0) {
-        if let Some((folder, there)) = there
-            && !there.contains(&entry.name)
-        {
-            let hint = suggest::hint(entry.name.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
-            report.warning(
-                &entry.at,
-                format!("a grant for the plugin {:?}, which is not there{hint}", entry.name.as_str()),
-            );
-        }
-        let http = entry.value.and_then(|raw| raw.value.http).map_or_else(Vec::new, |list| list.value);
-        let mut grant = Grant::default();
-        for item in http {
-            mentions.extend(item.value.workspaces);
-            grant.http.push(item.value.grant);
-        }
-        grants.insert(entry.name, grant);
-    }
-    grants
 }
 
 fn checked_limits(raw: Placed<RawLimits>, report: &mut Report) -> Limits {

@@ -11,8 +11,9 @@ use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
 use super::super::variables::Lookup;
-use super::super::{MailRelay, Plugins, Poll, Transport, suggest};
+use super::super::{MailRelay, Plugins, Poll, ToolGrant, Transport, suggest};
 use super::catalog::{self, Entry};
+use super::mail;
 use super::plugins;
 use super::secret::{self, Rule};
 use crate::notification::Name;
@@ -40,6 +41,8 @@ pub(in crate::config) struct Server {
     pub catalog: BTreeMap<Name, Entry>,
     pub plugins: Plugins,
     pub mail: Option<MailRelay>,
+    /// The tools that plugins are granted, with their places.
+    pub tools: Vec<Placed<ToolGrant>>,
     /// The plugins' folder as written, and the names of the plugins in it; none when it cannot be read.
     pub plugins_there: Option<(String, BTreeSet<Name>)>,
     pub secrets: BTreeMap<Name, Rule>,
@@ -61,9 +64,11 @@ pub(in crate::config) struct Command {
 /// Checks the operator's file. What is wrong is reported and left out, so that the rest can be checked.
 pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup<'_>, report: &mut Report) -> Server {
     let mut mentions = Vec::new();
-    let (plugins, plugins_there) = plugins::check(raw.plugins, folder, &mut mentions, report);
+    let plugins::Checked { plugins, there, mail: granted, tools } =
+        plugins::check(raw.plugins, folder, &mut mentions, report);
     let commands = commands(raw.commands, folder, &mut mentions, report);
     let secrets = secret::check(raw.secrets, folder, lookup, &mut mentions, report);
+    let mail = mail::check(raw.mail, &mail::Known { granted: &granted, secrets: &secrets }, report);
     let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
     let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);
     Server {
@@ -82,8 +87,9 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
         commands,
         catalog,
         plugins,
-        mail: None,
-        plugins_there,
+        mail,
+        tools,
+        plugins_there: there,
         secrets,
         mentions,
     }

@@ -48,6 +48,14 @@ impl HttpEntry {
     }
 }
 
+/// The grant that a text alone writes.
+///
+/// # Errors
+/// Says what is wrong with the text and what to write instead.
+pub(in crate::config) fn http_grant(text: &str) -> Result<HttpGrant, String> {
+    origin(text).map(|origin| HttpEntry::new(origin, false, Vec::new()).grant)
+}
+
 impl FromText for Origin {
     const WANTED: &'static str = "a host such as `hooks.example.com`";
     const SEES_NUMBERS: bool = true;
@@ -79,7 +87,7 @@ fn origin(text: &str) -> Result<Origin, String> {
     Ok(Origin { scheme, host: parse_host(host)?, port })
 }
 
-fn port_number(text: &str) -> Option<u16> {
+pub(super) fn port_number(text: &str) -> Option<u16> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|&port| is_number && port > 0)
 }

@@ -2,20 +2,31 @@
 
 mod address;
 mod grant;
+mod mail;
+mod mailbox;
 mod outbox;
+mod place;
 mod settings;
 mod sign_in;
+mod source;
 mod time;
 mod timing;
+mod token;
+mod tool;
 mod words;
 mod zone;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
-pub(super) use grant::{HttpEntry, Origin};
+pub(super) use grant::{HttpEntry, Origin, http_grant};
+pub(super) use mail::{Relay, SmtpUser};
 pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_mistake};
+pub(super) use place::PlaceEntry;
 pub(super) use settings::Settings;
 pub(super) use sign_in::{ClientId, HeaderName, Scope};
+pub(super) use source::CommandEntry;
 pub(super) use time::{Bytes, Span, duration, show};
 pub(super) use timing::{AcknowledgedBy, AfterEntry, DigestSize, Order, TimeOfDay, UnlessEntry};
-pub(super) use words::{HeaderOrPlace, Member, NamePattern, TextPattern, VariableName};
+pub(super) use token::{Claim, GrantKind, TokenUrl};
+pub(super) use tool::ToolEntry;
+pub(super) use words::{Member, NamePattern, TextPattern, VariableName};
 pub(super) use zone::{ZoneName, is_inverted, zone};

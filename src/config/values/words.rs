@@ -1,9 +1,9 @@
-//! Names, levels, roles, patterns, variable names and the places of secrets.
+//! Names, levels, roles, patterns and variable names.
 
 use super::super::read::FromText;
 use super::super::scalar::is_harmless;
 use super::super::variables::is_variable_name;
-use super::super::{Role, SecretPlace, suggest};
+use super::super::{Role, suggest};
 use crate::notification::{Level, Name};
 use crate::route::{check_name_pattern, check_text_pattern};
 
@@ -116,70 +116,8 @@ impl FromText for VariableName {
     }
 }
 
-/// `in:` of a secret.
-#[derive(Debug, Clone)]
-pub(in crate::config) struct HeaderOrPlace(pub SecretPlace);
-
-/// Places of the documented configuration that this version does not have.
-const PLACES_NOT_YET: [&str; 6] = ["query", "path", "body", "sign", "basic", "mail"];
-
-/// Headers that the host sets itself and no secret may replace.
-const HOST_HEADERS: [&str; 12] = [
-    "connection",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "x-tenant-id",
-    "x-workspace-id",
-];
-
-impl FromText for HeaderOrPlace {
-    const WANTED: &'static str = "a place (`url`, `header:NAME`, `header:NAME:PREFIX` or `connector`)";
-
-    fn from_text(text: &str, _: &str) -> Result<Self, String> {
-        let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
-        match (kind, rest) {
-            ("url", None) => Ok(Self(SecretPlace::Url)),
-            ("connector", None) => Ok(Self(SecretPlace::Connector)),
-            ("header", Some(header)) => header_place(header).map(Self),
-            (kind, _) if PLACES_NOT_YET.contains(&kind) => {
-                Err(format!("`in: {kind}` is not supported by this version: use url, header:NAME or connector"))
-            }
-            _ => Err(
-                "unknown place: write `url` (the secret is a whole URL), `header:NAME`, `header:NAME:PREFIX` (as in \
-                      \"header:Authorization:Bearer\") or `connector`"
-                    .to_owned(),
-            ),
-        }
-    }
-}
-
 /// Whether a text is a token, as the names of headers are (RFC 9110 §5.6.2).
 pub(super) fn is_token(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
-}
-
-fn header_place(text: &str) -> Result<SecretPlace, String> {
-    let (name, prefix) = text.split_once(':').map_or((text, None), |(name, prefix)| (name, Some(prefix)));
-    let name = name.to_ascii_lowercase();
-    if !is_token(&name) {
-        return Err("a header's name is missing or holds a character it may not: write `header:NAME`, as in \
-                    \"header:Authorization:Bearer\""
-            .to_owned());
-    }
-    if HOST_HEADERS.contains(&name.as_str()) || name.starts_with("proxy-") {
-        return Err(format!("the header {name} is set by Switchbell itself: a secret needs another"));
-    }
-    let prefix_fits = |prefix: &str| !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_graphic());
-    if !prefix.is_none_or(prefix_fits) {
-        return Err("the prefix after the header's name is one word, as in \"header:Authorization:Bearer\"".to_owned());
-    }
-    Ok(SecretPlace::Header { name, prefix: prefix.map(str::to_owned) })
 }

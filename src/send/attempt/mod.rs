@@ -161,6 +161,7 @@ impl Basis<'_> {
         let permission = Permission {
             plugin: &target.plugin,
             workspace: &claim.queue.workspace,
+            route: &claim.queue.route,
             grant: self.config.plugins.grants.get(&target.plugin).unwrap_or(&no_grant),
             seals: &sealed.seals,
             delivery: &id,

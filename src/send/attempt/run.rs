@@ -128,11 +128,14 @@ impl<'a> Run<'a> {
     fn within_limits(&self) -> Result<(), Halt> {
         let Limits { steps_max, attempt_time_max, .. } = self.door.limits();
         if self.steps() >= steps_max {
-            return Err(self.at_fault(format!("the plugin asked for more than {steps_max} steps")));
+            return Err(
+                self.at_fault(format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps"))
+            );
         }
         if until(self.began, self.door.clock().now()) > attempt_time_max {
             let limit = rounded(attempt_time_max);
-            return Err(self.at_fault(format!("the attempt took longer than its limit of {limit}")));
+            return Err(self
+                .at_fault(format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time")));
         }
         Ok(())
     }

@@ -45,6 +45,8 @@ pub struct Asked {
     pub action: String,
     /// Why the guard would refuse it, where it judges.
     pub refused: Option<Fault>,
+    /// The recipients of a mail that the guard would leave out, and why, where it judges.
+    pub left_out: Vec<(String, Fault)>,
     /// What the plugin was told that came of it.
     pub answer: Option<Answer>,
 }
@@ -100,8 +102,12 @@ impl<'a> Recorder<'a> {
 
     /// Writes an effect down; its answer where there is one.
     pub(super) fn perform(&self, action: &Action, permission: &Permission<'_>) -> Option<Answer> {
-        let mut asked = Asked { action: self.json(action, permission), refused: None, answer: None };
-        asked.refused = self.guard.and_then(|guard| guard.judge(action, permission).err());
+        let (left_out, refused) = match self.guard.map(|guard| guard.judge(action, permission)) {
+            Some(Ok(left_out)) => (left_out, None),
+            Some(Err(refused)) => (Vec::new(), Some(refused)),
+            None => (Vec::new(), None),
+        };
+        let mut asked = Asked { action: self.json(action, permission), refused, left_out, answer: None };
         let mut state = self.state();
         asked.answer = match &asked.refused {
             Some(fault) => Some(in_kind(action)(fault.clone())),
@@ -199,6 +205,7 @@ pub(super) async fn steps(plugin: &Plugin, leg: Leg) -> Option<(Vec<Asked>, End)
     let permission = Permission {
         plugin: &claim.plugin,
         workspace: &claim.queue.workspace,
+        route: &claim.queue.route,
         grant: &Grant::default(),
         seals: &Seals::none(),
         delivery: &leg.delivery.id,

@@ -109,7 +109,8 @@ fn method(asked: &str) -> Result<Method, Fault> {
 
 fn granted<'a>(permission: &Permission<'a>, url: &Url) -> Result<&'a HttpGrant, Fault> {
     let grant: &'a Grant = permission.grant;
-    let found = grant.http.iter().find(|grant| grant.covers(url, permission.workspace));
+    let found =
+        grant.http.iter().find(|http| grant.allows_in(permission.workspace) && http.covers(url, permission.workspace));
     found.ok_or_else(|| {
         let host = bare_host(url);
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();

@@ -3,6 +3,7 @@
 pub mod guard;
 mod http;
 mod key;
+pub mod mail;
 mod mask;
 pub mod secret;
 mod shown;
@@ -11,14 +12,17 @@ mod token;
 use std::fmt;
 
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
-use crate::config::Grant;
+use crate::clock::Clock;
+use crate::config::{Config, Grant};
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Fault, Reach};
-use guard::{judge, tokens_wanted};
 use secret::Seals;
+use token::Tokens;
 
 pub use http::HttpClient;
+pub use mail::MailClient;
 pub use shown::shown;
 
 /// What one attempt may do: decided once, when it begins.
@@ -28,6 +32,8 @@ pub struct Permission<'a> {
     pub plugin: &'a Name,
     /// For whose workspace.
     pub workspace: &'a Name,
+    /// The route that matched.
+    pub route: &'a Name,
     /// What the operator granted the plugin.
     pub grant: &'a Grant,
     /// The secrets the target's settings name.
@@ -44,6 +50,8 @@ pub struct Permission<'a> {
 #[derive(Clone, Debug)]
 pub struct Effects {
     http: HttpClient,
+    tokens: Tokens,
+    mail: MailClient,
 }
 
 /// Why effects cannot be performed at all.
@@ -52,7 +60,7 @@ pub struct EffectsError(String);
 
 impl fmt::Display for EffectsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the HTTP client cannot be set up: {}", self.0)
+        write!(out, "effects cannot be performed: {}", self.0)
     }
 }
 
@@ -63,40 +71,39 @@ impl Effects {
     ///
     /// # Errors
     /// When the system's certificates or resolver cannot be used.
-    pub fn new() -> Result<Self, EffectsError> {
-        HttpClient::new().map(|http| Self { http })
+    pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
+        let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
+        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens })
     }
 
-    /// Gives up what is kept for further effects and was not used for long. Never returns: it is worked on beside
-    /// attempts.
-    pub async fn tidy(&self) {
-        self.http.tidy().await;
+    /// Closes connections that have been idle for too long, until told to stop.
+    pub async fn tend(self, stop: CancellationToken) {
+        tokio::select! {
+            () = self.http.tidy() => {}
+            () = self.mail.tend(&stop) => {}
+        }
     }
 
     /// Whether an effect would be performed: the judgement that comes before it, without any part of it. Nothing is sent,
-    /// no name is resolved, and no access token is fetched.
+    /// no name is resolved, and no access token is fetched. Returns the recipients of a mail that it would not go to, and why.
     ///
     /// # Errors
     /// The refusal that answers it.
-    pub fn judge(&self, action: &Action, permission: &Permission<'_>) -> Result<(), Fault> {
+    pub fn judge(&self, action: &Action, permission: &Permission<'_>) -> Result<Vec<(String, Fault)>, Fault> {
         match action {
-            Action::Http(request) => {
-                let token = |(name, _): (&Name, _)| (name.clone(), "a-token-that-was-not-fetched".to_owned());
-                let tokens = tokens_wanted(request, permission).into_iter().map(token).collect();
-                judge(request.clone(), permission, &tokens).map(drop)
-            }
-            Action::Mail(_) => Err(not_done("mail")),
+            Action::Http(request) => http::judged(request, permission).map(|()| Vec::new()),
+            Action::Mail(message) => self.mail.judge(message.clone(), permission),
             Action::Tool(_) => Err(not_done("tool calls")),
             Action::Other(extension) => Err(not_done(&format!("actions of kind {:?}", extension.kind))),
-            Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Ok(()),
+            Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Ok(Vec::new()),
         }
     }
 
     /// Performs an effect and answers in kind. `done`, `failed` and `wait` are no effects and not for here.
     pub async fn perform(&self, action: Action, permission: &Permission<'_>) -> Answer {
         match action {
-            Action::Http(request) => Answer::Http(self.http.perform(request, permission).await),
-            Action::Mail(_) => Answer::Mail(Err(not_done("mail"))),
+            Action::Http(request) => Answer::Http(self.http.perform(request, permission, &self.tokens).await),
+            Action::Mail(message) => Answer::Mail(self.mail.perform(message, permission).await),
             Action::Tool(_) => Answer::Tool(Err(not_done("tool calls"))),
             Action::Other(extension) => Answer::Other(Err(not_done(&format!("actions of kind {:?}", extension.kind)))),
             Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),

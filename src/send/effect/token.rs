@@ -33,7 +33,7 @@ const REFUSAL_KEPT: Duration = Duration::from_secs(30);
 
 /// The tokens of one server.
 #[derive(Clone)]
-pub struct Tokens {
+pub(super) struct Tokens {
     held: Arc<Mutex<HashMap<Name, Arc<AsyncMutex<Held>>>>>,
     clock: Clock,
     /// Where refresh tokens are kept that a server gave in exchange for the configured ones.
@@ -62,7 +62,7 @@ impl fmt::Debug for Tokens {
 
 impl Tokens {
     /// Keeps what has to be kept in `folder`, beside the store.
-    pub fn new(clock: Clock, folder: &Path) -> Self {
+    pub(super) fn new(clock: Clock, folder: &Path) -> Self {
         Self { held: Arc::default(), clock, folder: folder.to_owned() }
     }
 

@@ -55,7 +55,7 @@ async fn effects_that_are_refused_or_fail_are_answers() {
     check("post https://other.example/|report", Outcome::Reject, "plugins.grants.scripted.http").await;
     check("post http://127.0.0.1:9/|report", Outcome::Reject, "Reach::Unsent connect: no connection").await;
     check("post AT/redirect|report", Outcome::Reject, "302").await;
-    check("mail|report", Outcome::Reject, "Reach::Denied not-supported").await;
+    check("mail|report", Outcome::Reject, "Reach::Denied not-configured").await;
     check("tool|report", Outcome::Reject, "Reach::Denied not-supported").await;
     check("other telepathy|report", Outcome::Reject, "telepathy").await;
 }

@@ -1,6 +1,7 @@
 //! Attempts of a plugin that follows a script, against a real HTTP server and a store in memory.
 
 mod attempts;
+mod bounds;
 mod dispatching;
 mod dry;
 mod memory;
@@ -232,9 +233,9 @@ impl Stand {
 
 async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
     Arc::new(Means {
+        effects: Effects::new(&config, clock).unwrap(),
         config,
         catalog: catalog().await,
-        effects: Effects::new().unwrap(),
         clock: clock.clone(),
         queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
         keys: Keys::new(&inbox.key()),

@@ -100,7 +100,7 @@ async fn load(sandbox: &Sandbox, path: &Path, index: usize) -> Result<(Name, Plu
     let file: Name = stem.parse().map_err(|error| format!("the file is named for no plugin: {error}, then .wasm"))?;
     let bytes = blocking({
         let path = path.to_owned();
-        move || read(&path)
+        move || read_file(&path)
     });
     let bytes = bytes.await.map_err(|error| format!("cannot be read: {error}"))?;
     let plugin = sandbox.load(bytes).await.map_err(|error| error.to_string())?;
@@ -108,8 +108,11 @@ async fn load(sandbox: &Sandbox, path: &Path, index: usize) -> Result<(Name, Plu
     if described == file { Ok((file, plugin)) } else { Err(LoadError::Name { file, described }.to_string()) }
 }
 
-/// Reads one byte more than a plugin may have at most, so that a larger file is told from one that fits.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a plugin's file: at most one byte more than a plugin may have, so that a larger file is told from one that fits.
+///
+/// # Errors
+/// When it cannot be read, or is no file.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     // Asked before it is opened: opening a pipe would wait for a writer.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file"));

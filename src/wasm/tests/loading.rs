@@ -55,7 +55,7 @@ async fn sockets_and_files_are_refused_by_name() {
         assert!(names.iter().any(|name| name.starts_with(interface)), "{interface} in {names:?}");
     }
     assert!(names.iter().all(|name| name.starts_with("wasi:sockets/") || name.starts_with("wasi:filesystem/")));
-    assert!(remedy.contains("answers an http, mail or tool action") && remedy.contains("--stub-wasi"));
+    assert!(remedy.contains("answers an http, mail or tool action") && remedy.contains("std::net"));
 }
 
 #[tokio::test]
@@ -77,8 +77,8 @@ async fn a_function_hidden_among_the_contracts_types_is_refused() {
 async fn another_contract_is_refused_with_both_versions() {
     assert_eq!(
         refused(guest("other-world")).await.to_string(),
-        "exports switchbell:delivery/plugin@0.9.0, not switchbell:delivery/plugin@0.1.0: build it against this host's \
-         wit/delivery.wit"
+        "exports switchbell:delivery/plugin@0.9.0, not switchbell:delivery/plugin@0.1.0: it was built for a newer \
+         contract; update this host, or build it against this host's wit/delivery.wit"
     );
 }
 

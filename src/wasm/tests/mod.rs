@@ -1,5 +1,7 @@
 //! The sandbox with real components, good and bad.
 
+mod bounds;
+mod component;
 mod limits;
 mod loading;
 mod steps;

@@ -1,9 +1,10 @@
 //! `wasi:io`: streams that lead nowhere, and pollables that are always ready.
 
-use wasmtime::component::{ComponentType, Linker, LinkerInstance, Lower, Resource, ResourceType};
+use wasmtime::component::{ComponentType, Linker, LinkerInstance, Lower, Resource, ResourceType, WasmList};
 use wasmtime::{StoreContextMut, bail};
 
 use super::versioned;
+use crate::wasm::limits::WRITE_BYTES_MAX;
 use crate::wasm::state::State;
 
 /// Something to wait for; always ready.
@@ -26,9 +27,6 @@ pub(super) const STDOUT: u32 = 1;
 
 /// The number of the output stream that is captured.
 pub(super) const STDERR: u32 = 2;
-
-/// Bytes a plugin may write in one call.
-const WRITE_BYTES_MAX: u64 = 64 << 10;
 
 /// `stream-error`.
 #[derive(ComponentType, Lower)]
@@ -97,12 +95,12 @@ fn link_input(streams: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
 
 fn link_output(streams: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
     type Output = (Resource<OutputStream>,);
-    type OutputBytes = (Resource<OutputStream>, Vec<u8>);
+    type OutputBytes = (Resource<OutputStream>, WasmList<u8>);
     type OutputLength = (Resource<OutputStream>, u64);
     type Splice = (Resource<OutputStream>, Resource<InputStream>, u64);
     resource::<OutputStream>(streams, "output-stream")?;
     streams.func_wrap("[method]output-stream.check-write", |_: Context<'_>, _: Output| {
-        Ok((Ok::<_, StreamError>(WRITE_BYTES_MAX),))
+        Ok((Ok::<_, StreamError>(WRITE_BYTES_MAX as u64),))
     })?;
     for name in ["write", "blocking-write-and-flush"] {
         streams.func_wrap(
@@ -128,9 +126,14 @@ fn link_output(streams: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> 
     streams.func_wrap("[method]output-stream.subscribe", |_: Context<'_>, _: Output| Ok(ready()))
 }
 
-fn write(mut context: Context<'_>, stream: u32, bytes: &[u8]) -> Written {
+/// Looks at the length before anything is copied out of the plugin's memory.
+fn write(mut context: Context<'_>, stream: u32, bytes: &WasmList<u8>) -> Written {
+    if bytes.len() > WRITE_BYTES_MAX {
+        bail!("wrote {} bytes at once; a stream takes at most {WRITE_BYTES_MAX}", bytes.len());
+    }
     if stream == STDERR {
-        context.data_mut().stderr.write(bytes);
+        let written = bytes.as_le_slice(&context).to_vec();
+        context.data_mut().stderr.write(&written);
     }
     Ok((Ok(()),))
 }

@@ -48,7 +48,7 @@ pub async fn a_recording_comes_back_as_it_was(place: Place) {
     record(&stage, waits.clone()).await;
     stage.reopen(at(100)).await;
     assert_eq!(stage.inbox().recordings(&name("slack")).await.unwrap(), [waits, ended]);
-    assert_eq!(kept(&stage, "mail").await, []);
+    assert_eq!(kept(&stage, "mail").await, Vec::<u32>::new());
 }
 
 pub async fn the_newest_recordings_of_each_plugin_are_kept(place: Place) {
@@ -91,5 +91,5 @@ pub async fn a_recording_of_no_notification_is_not_kept(place: Place) {
     }
     let elsewhere = Recording { workspace: name("other"), ..recording(&stage, 1, None).await };
     record(&stage, elsewhere).await;
-    assert_eq!(kept(&stage, "slack").await, []);
+    assert_eq!(kept(&stage, "slack").await, Vec::<u32>::new());
 }

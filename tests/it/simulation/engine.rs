@@ -123,7 +123,7 @@ impl Engine {
         let means = Arc::new(Means {
             config: Arc::clone(&self.config),
             catalog: self.catalog.clone(),
-            effects: Effects::new().unwrap(),
+            effects: Effects::new(&self.config, &self.clock).unwrap(),
             clock: self.clock.clone(),
             queues: Arc::clone(&queues),
             keys: Keys::new(&self.inbox.key()),

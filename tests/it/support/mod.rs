@@ -1,5 +1,6 @@
 //! The harness: a folder with a configuration, the program itself, and the worlds around it.
 
+mod agent;
 mod authorization;
 pub mod misbehaving;
 mod outbox;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+pub use agent::{Agent, KEY as AGENT_KEY};
 pub use authorization::{Authorization, open, refuse, sign_in};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use peer::{Over, Peer, Stage};

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use switchbell_kit::level;
 use switchbell_kit::types::{Delivery, Level, Notification};
 
 use super::{Block, DETAIL_MAX, HEADER_MAX, SECTION_MAX};
@@ -91,7 +92,7 @@ fn sum(lines: &[String]) -> usize {
 fn line(notification: &Notification) -> String {
     let Notification { level, title, source, subject, .. } = notification;
     let subject = subject.as_deref().map_or_else(String::new, |subject| format!(" ({subject})"));
-    format!("{} {}: {title}{subject} · {source}", super::mark(*level), super::word(*level))
+    format!("{} {}: {title}{subject} · {source}", super::mark(*level), level::word(*level))
 }
 
 /// The blocks being written.

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use switchbell_kit::level;
 use switchbell_kit::types::{Delivery, Notification};
 
 use super::{Block, DETAIL_MAX, HEADER_MAX, SECTION_MAX};
@@ -29,7 +30,7 @@ pub(super) fn render(notification: &Notification, delivery: &Delivery) -> (Strin
     let title = escape::line(&notification.title, TITLE_MAX);
     let mut blocks = Vec::new();
     let text = super::fallback(&[
-        format!("{}: {title}", super::word(notification.level)),
+        format!("{}: {title}", level::word(notification.level)),
         notification.body.as_deref().map_or_else(String::new, |body| escape::paragraphs(body, TEXT_BODY_MAX)),
     ]);
     // A header is bold but short. A long title is shown whole instead.
@@ -48,7 +49,7 @@ pub(super) fn render(notification: &Notification, delivery: &Delivery) -> (Strin
 
 /// How loud, and about what.
 fn about(notification: &Notification) -> Vec<String> {
-    let level = format!("{} {}", super::mark(notification.level), super::word(notification.level));
+    let level = format!("{} {}", super::mark(notification.level), level::word(notification.level));
     let subject = notification.subject.as_deref().map(|subject| escape::line(subject, DETAIL_MAX));
     [Some(level), subject.filter(|subject| !subject.is_empty())].into_iter().flatten().collect()
 }

@@ -167,7 +167,7 @@ fn the_wait_that_slack_asks_for_is_handed_on() {
         (Some(header("retry-after", "-5")), "", None),
         (Some(header("retry-after", "1.5")), "", None),
         (Some(header("retry-after", "99999999999")), "", Some(u32::MAX)),
-        (Some(header("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")), "", None),
+        (Some(header("retry-after", "Sun, 01 Mar 2026 12:01:00 GMT")), "", Some(53)),
         (None, r#"{"retry_after":1,"ok":false,"error":"rate_limited"}"#, Some(1)),
         (None, r#"{"retry_after":1.2,"ok":false,"error":"rate_limited"}"#, Some(2)),
         (None, r#"{"retry_after":0}"#, None),

@@ -5,8 +5,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use switchbell_kit::link;
+
 use super::is_harmless;
-use crate::{escape, link};
+use crate::escape;
 
 /// Letters of every kind that matters: control characters of Slack's, one and two UTF-16 units, white space.
 const LETTERS: [char; 8] = ['&', '<', '>', 'a', 'ß', '🔔', ' ', '\n'];

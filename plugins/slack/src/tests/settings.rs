@@ -32,6 +32,7 @@ fn good_settings_are_accepted_and_labelled_without_showing_a_secret() {
         (json!({ "token": "xoxb-1-2-abc", "channel": "#größe-1_a" }), "#größe-1_a"),
         (json!({ "token": "xoxb-1-2-abc", "channel": long_id }), long_id.as_str()),
         (json!({ "token": "x", "channel": "#ops", "api": "http://localhost:8065/api/" }), "#ops"),
+        (json!({ "token": "x", "channel": "#ops", "thread": "subject" }), "#ops"),
     ];
     for (settings, label) in cases {
         let destination = accepted(&settings);
@@ -39,6 +40,16 @@ fn good_settings_are_accepted_and_labelled_without_showing_a_secret() {
         let [lane] = destination.lanes.as_slice() else { panic!("{destination:?}") };
         assert_eq!((lane.count, lane.per_seconds, lane.in_flight, lane.ordered), (1, 1, 1, true));
         assert!(!lane.key.contains("xoxb") && !lane.key.contains("xyz"), "{}", lane.key);
+    }
+}
+
+#[test]
+fn only_a_target_that_goes_by_subject_has_its_deliveries_made_one_after_the_other() {
+    let mut by_subject = by_token();
+    by_subject["thread"] = json!("subject");
+    assert_eq!(accepted(&by_subject).extras, "{}");
+    for settings in [by_token(), json!({ "webhook": WEBHOOK })] {
+        assert_eq!(accepted(&settings).extras, r#"{"memory":false}"#);
     }
 }
 
@@ -98,7 +109,10 @@ fn every_mistake_has_its_place_and_its_remedy() {
         (r#"{"token":"x","channel":"X0123"}"#, "/channel", "not a channel"),
         (r#"{"token":"x","channel":true}"#, "/channel", "write text, not true or false"),
         (r##"{"token":"x","channel":"#ops","api":"slack.com"}"##, "/api", "not a URL"),
-        (r##"{"token":"x","channel":"#ops","thread":"subject"}"##, "/thread", "not supported by this version"),
+        (r##"{"token":"x","channel":"#ops","thread":"subjects"}"##, "/thread", "did you mean \"subject\"?"),
+        (r##"{"token":"x","channel":"#ops","thread":true}"##, "/thread", "write text, not true or false"),
+        (r#"{"webhook":"https://hooks.slack.com/x","thread":"subject"}"#, "/thread", "use token and channel"),
+        (r##"{"token":"x","chanel":"#ops","channel":"#ops"}"##, "/chanel", "did you mean \"channel\"?"),
         (r##"{"token":"x","channel":"#ops","icon":":bell:"}"##, "/icon", "unknown setting \"icon\""),
         (r##"{"token":"x","channel":"#ops","a/b~c":1}"##, "/a~1b~0c", "unknown setting"),
     ];
@@ -189,10 +203,10 @@ fn the_manifest_describes_the_plugin_and_its_settings() {
     assert_eq!(manifest["name"], "slack");
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(manifest["repeat"], "tolerable");
-    assert_eq!(manifest["needs"], json!([]));
+    assert_eq!(manifest["needs"], json!(["memory"]));
     assert_eq!(manifest["wants"], json!({ "http": ["hooks.slack.com", "slack.com"], "mail": false, "tools": [] }));
     let properties = manifest["settings"]["properties"].as_object().unwrap();
     assert!(properties.values().all(|property| property["description"].is_string()));
     let names: Vec<_> = properties.keys().map(String::as_str).collect();
-    assert_eq!(names, ["api", "channel", "token", "webhook"]);
+    assert_eq!(names, ["api", "channel", "thread", "token", "webhook"]);
 }

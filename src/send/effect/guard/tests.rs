@@ -81,10 +81,11 @@ fn judged(workspace: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Request) -
     let sealed = seal(&settings, &secrets, occasion).unwrap();
     let seen: Value = serde_json::from_str(&sealed.settings).unwrap();
     let placeholder = |secret: &str| seen[secret].as_str().unwrap().to_owned();
-    let (plugin, workspace, grant) = (name("slack"), name(workspace), grants());
+    let (plugin, workspace, route, grant) = (name("slack"), name(workspace), name("news"), grants());
     let permission = Permission {
         plugin: &plugin,
         workspace: &workspace,
+        route: &route,
         grant: &grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",

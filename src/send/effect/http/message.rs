@@ -48,6 +48,8 @@ pub(super) fn request(allowed: &Allowed<'_>) -> Vec<u8> {
     if !headers.contains_key(ACCEPT) {
         put(&[b"accept: */*\r\n"]);
     }
+    // A secret could not be masked in anything else.
+    put(&[b"accept-encoding: identity\r\n"]);
     put(&[b"host: ", url.host_str().unwrap_or_default().as_bytes()]);
     if let Some(port) = url.port() {
         put(&[b":", port.to_string().as_bytes()]);

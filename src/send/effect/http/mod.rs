@@ -4,6 +4,7 @@
 //! The framing stands here, over a parser of heads, because a client library keeps two buffers and a task for every
 //! request: ten thousand that wait for slow destinations would take three times the memory this engine allows itself.
 
+mod answer;
 mod body;
 mod connection;
 mod exchange;
@@ -13,10 +14,13 @@ mod pool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::guard::{Allowed, Fetched, judge};
+use super::guard::{Allowed, Fetched, judge, tokens_wanted};
 use super::mask::Mask;
-use super::{EffectsError, Permission, fault};
+use super::token::{Ask, Post, Tokens};
+use super::{EffectsError, Permission, denied, fault};
 use crate::address::NOT_PUBLIC;
+use crate::config::TokenSource;
+use crate::notification::Name;
 use crate::wasm::{Fault, Reach, Request, Response};
 use connection::{Connector, NotOpened};
 use exchange::exchange;
@@ -26,6 +30,8 @@ use pool::{Pool, User};
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bytes kept of an answer's body: error texts and receipts are far smaller.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
+/// The status of an answer to a request whose credential is not good (RFC 9110 §15.5.2).
+const UNAUTHORIZED: u16 = 401;
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
@@ -67,18 +73,71 @@ impl HttpClient {
     }
 
     /// Judges a request, makes it, and reads the answer.
-    pub(super) async fn perform(&self, request: Request, permission: &Permission<'_>) -> Result<Response, Fault> {
-        let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
-        let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
-        let fetched = Fetched::new();
-        let allowed = Box::new(judge(request, permission, &fetched)?);
-        let mask = Mask::of(&allowed.carried, &fetched);
-        let user = User::of(&allowed, permission);
-        let sent = self.send(allowed, user, kept.min(ANSWER_BYTES_MAX));
-        match tokio::time::timeout(wait.min(ANSWER_TIME_MAX), sent).await {
-            Ok(answer) => answer.map(|answer| masked(answer, &mask)),
-            Err(_) => Err(fault(Reach::Unanswered, "timeout", format!("no whole answer within {wait:?}"))),
+    pub(super) async fn perform(
+        &self,
+        request: Request,
+        permission: &Permission<'_>,
+        tokens: &Tokens,
+    ) -> Result<Response, Fault> {
+        let wanted = tokens_wanted(&request, permission);
+        if wanted.is_empty() {
+            return self.exchange(request, permission, &Fetched::new()).await;
         }
+        Box::pin(self.with_tokens(request, permission, (&wanted, tokens))).await
+    }
+
+    /// A request that is answered by 401 was not acted upon: it is made once more with new tokens.
+    async fn with_tokens(
+        &self,
+        request: Request,
+        permission: &Permission<'_>,
+        (wanted, tokens): (&[(&Name, &TokenSource)], &Tokens),
+    ) -> Result<Response, Fault> {
+        let fetched = self.fetched(wanted, tokens).await?;
+        let answer = self.exchange(request.clone(), permission, &fetched).await?;
+        if answer.status != UNAUTHORIZED {
+            return Ok(answer);
+        }
+        for (name, token) in &fetched {
+            tokens.forget(name, token).await;
+        }
+        let fetched = self.fetched(wanted, tokens).await?;
+        self.exchange(request, permission, &fetched).await
+    }
+
+    async fn fetched(&self, wanted: &[(&Name, &TokenSource)], tokens: &Tokens) -> Result<Fetched, Fault> {
+        let mut fetched = Fetched::new();
+        for (name, source) in wanted {
+            fetched.insert((*name).clone(), Box::pin(tokens.get(name, source, self)).await?);
+        }
+        Ok(fetched)
+    }
+
+    async fn exchange(
+        &self,
+        request: Request,
+        permission: &Permission<'_>,
+        fetched: &Fetched,
+    ) -> Result<Response, Fault> {
+        let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
+        let (wait, wishes) = asked_of_the_answer(&request)?;
+        let mut allowed = Box::new(judge(request, permission, fetched)?);
+        let carried = std::mem::take(&mut allowed.carried);
+        let user = User::of(&allowed, permission);
+        let answer = self.in_time(allowed, user, kept.min(ANSWER_BYTES_MAX), wait).await?;
+        Ok(answer::handed_on(answer, &wishes, &Mask::of(&carried, fetched)))
+    }
+
+    async fn in_time(
+        &self,
+        allowed: Box<Allowed<'_>>,
+        user: User,
+        kept_bytes: usize,
+        wait: Duration,
+    ) -> Result<Response, Fault> {
+        let sent = self.send(allowed, user, kept_bytes);
+        let late = |_| fault(Reach::Unanswered, "timeout", format!("no whole answer within {wait:?}"));
+        tokio::time::timeout(wait, sent).await.map_err(late)?
     }
 
     /// Nothing is ever sent twice: a kept connection is looked at right before it is used, and what fails after that is
@@ -104,18 +163,30 @@ impl HttpClient {
     }
 }
 
-/// An answer without the secrets that its request carried.
-fn masked(mut answer: Response, mask: &Mask) -> Response {
-    if mask.is_empty() {
-        return answer;
+impl Post for HttpClient {
+    async fn post(&self, ask: Ask) -> Result<(u16, Vec<u8>), Fault> {
+        let allowed = Box::new(ask.allowed()?);
+        let user = User::of_the_host(&allowed);
+        let answer = self.in_time(allowed, user, ANSWER_BYTES_MAX, ANSWER_TIME_MAX).await?;
+        Ok((answer.status, answer.body))
     }
-    for (_, value) in &mut answer.headers {
-        let mut bytes = std::mem::take(value).into_bytes();
-        mask.apply(&mut bytes);
-        *value = String::from_utf8_lossy(&bytes).into_owned();
+}
+
+/// How long an answer may take, and what of it is asked for.
+fn asked_of_the_answer(request: &Request) -> Result<(Duration, answer::Wishes), Fault> {
+    let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
+    if wait.is_zero() {
+        return Err(denied("timeout", "a request that is given no time is not made".to_owned()));
     }
-    mask.apply(&mut answer.body);
-    answer
+    Ok((wait.min(ANSWER_TIME_MAX), answer::Wishes::of(&request.extras)?))
+}
+
+/// All that is decided about a request before it is made; no access token is fetched for it.
+pub(super) fn judged(request: &Request, permission: &Permission<'_>) -> Result<(), Fault> {
+    asked_of_the_answer(request)?;
+    let token = |(name, _): (&Name, _)| (name.clone(), "a-token-that-was-not-fetched".to_owned());
+    let tokens = tokens_wanted(request, permission).into_iter().map(token).collect();
+    judge(request.clone(), permission, &tokens).map(drop)
 }
 
 fn unsent(why: NotOpened) -> Fault {

@@ -23,8 +23,8 @@ pub(super) const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Who uses a connection, and for what: nothing is carried over from one to another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct User {
-    plugin: Name,
-    workspace: Name,
+    /// The plugin and the workspace; none for the host itself, which fetches tokens.
+    whose: Option<(Name, Name)>,
     /// Whether it may lead to a private address.
     private: bool,
     is_tls: bool,
@@ -34,10 +34,16 @@ pub(super) struct User {
 
 impl User {
     pub(super) fn of(allowed: &Allowed<'_>, permission: &Permission<'_>) -> Self {
-        let Allowed { url, private, .. } = allowed;
+        Self::with(Some((permission.plugin.clone(), permission.workspace.clone())), allowed)
+    }
+
+    pub(super) fn of_the_host(allowed: &Allowed<'_>) -> Self {
+        Self::with(None, allowed)
+    }
+
+    fn with(whose: Option<(Name, Name)>, Allowed { url, private, .. }: &Allowed<'_>) -> Self {
         Self {
-            plugin: permission.plugin.clone(),
-            workspace: permission.workspace.clone(),
+            whose,
             private: *private,
             is_tls: url.scheme() != "http",
             host: url.host_str().unwrap_or_default().into(),

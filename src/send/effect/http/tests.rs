@@ -1,16 +1,18 @@
 //! Requests to real listeners, which count connections and remember what they were sent.
 
 mod answers;
+mod handed_on;
 mod peer;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{Grant, HostPattern, HttpGrant};
+use crate::clock::Clock;
+use crate::config::{Grant, HostPattern, HttpGrant, Secret};
 use crate::notification::Name;
 use crate::send::effect::secret::{Occasion, seal};
 use crate::send::keys::Keys;
@@ -52,6 +54,21 @@ const SLACK: Asks = Asks { plugin: "slack", workspace: "acme", private: false };
 
 /// Makes a request whose very origin is granted.
 async fn ask(client: &HttpClient, asks: Asks, request: Request) -> Result<Response, Fault> {
+    ask_with(client, asks, &BTreeMap::new(), |_| request.clone()).await
+}
+
+/// The same with secrets, of whose placeholders the request is made.
+async fn ask_with(
+    client: &HttpClient,
+    asks: Asks,
+    secrets: &BTreeMap<Name, Secret>,
+    request: impl Fn(&dyn Fn(&str) -> String) -> Request,
+) -> Result<Response, Fault> {
+    let settings: Value = secrets.keys().map(|name| (name.to_string(), json!({"secret": name.as_str()}))).collect();
+    let occasion = Occasion { keys: &Keys::new(&[7; 32]), delivery: "0badcafe-1", attempt: 1 };
+    let sealed = seal(&settings, secrets, occasion).unwrap();
+    let seen: Value = serde_json::from_str(&sealed.settings).unwrap();
+    let request = request(&|secret| seen[secret].as_str().unwrap().to_owned());
     let url = url::Url::parse(&request.url).unwrap();
     let http = HttpGrant {
         scheme: if url.scheme() == "http" { "http" } else { "https" },
@@ -60,20 +77,20 @@ async fn ask(client: &HttpClient, asks: Asks, request: Request) -> Result<Respon
         private: asks.private,
         workspaces: Vec::new(),
     };
-    let (plugin, workspace) = (name(asks.plugin), name(asks.workspace));
-    let (grant, secrets) = (Grant { http: vec![http], ..Grant::default() }, BTreeMap::new());
-    let occasion = Occasion { keys: &Keys::new(&[7; 32]), delivery: "0badcafe-1", attempt: 1 };
-    let sealed = seal(&json!({}), &secrets, occasion).unwrap();
+    let (plugin, workspace, route) = (name(asks.plugin), name(asks.workspace), name("news"));
+    let grant = Grant { http: vec![http], ..Grant::default() };
     let permission = Permission {
         plugin: &plugin,
         workspace: &workspace,
+        route: &route,
         grant: &grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",
         due_at: Timestamp::UNIX_EPOCH,
         on_behalf_of: "admin@example.com",
     };
-    client.perform(request, &permission).await
+    let tokens = Tokens::new(Clock::system(), std::path::Path::new("unused"));
+    client.perform(request, &permission, &tokens).await
 }
 
 async fn asked(client: &HttpClient, asks: Asks, peer: &Peer) -> Response {
@@ -85,7 +102,8 @@ async fn a_request_says_what_the_plugin_asked_and_no_more() {
     let peer = Peer::open(OK, Then::Stay).await;
     ask(&client(), SLACK, post(peer.url("/a b?c=d#e"), "hello")).await.unwrap();
     let head = format!(
-        "POST /a%20b?c=d HTTP/1.1\r\ncontent-type: text/plain\r\nuser-agent: switchbell/{}\r\naccept: */*\r\nhost: {}\r\n",
+        "POST /a%20b?c=d HTTP/1.1\r\ncontent-type: text/plain\r\nuser-agent: switchbell/{}\r\naccept: */*\r\n\
+         accept-encoding: identity\r\nhost: {}\r\n",
         env!("CARGO_PKG_VERSION"),
         peer.address
     );
@@ -93,7 +111,7 @@ async fn a_request_says_what_the_plugin_asked_and_no_more() {
     let mut own = post(peer.url("/"), "");
     own.headers = [("USER-AGENT", "mine"), ("accept", "x/y")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
     ask(&client(), SLACK, Request { method: "GET".to_owned(), ..own.clone() }).await.unwrap();
-    let head = format!("user-agent: mine\r\naccept: x/y\r\nhost: {}\r\n", peer.address);
+    let head = format!("user-agent: mine\r\naccept: x/y\r\naccept-encoding: identity\r\nhost: {}\r\n", peer.address);
     assert_eq!(peer.requests()[1], format!("GET / HTTP/1.1\r\n{head}\r\n"));
     ask(&client(), SLACK, own).await.unwrap();
     assert_eq!(peer.requests()[2], format!("POST / HTTP/1.1\r\n{head}content-length: 0\r\n\r\n"));

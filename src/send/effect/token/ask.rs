@@ -2,11 +2,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
 use url::{Url, form_urlencoded};
 
 use super::assertion;
 use crate::config::{TokenGrant, TokenSource};
+use crate::send::effect::denied;
+use crate::send::effect::guard::{Allowed, bare_host};
+use crate::wasm::Fault;
 
 /// A form to be posted.
 pub(in crate::send::effect) struct Ask {
@@ -59,6 +64,29 @@ impl Ask {
         let (url, private) = (source.token_url.clone(), source.private);
         Ok(Self { url, private, authorization, body: form.finish() })
     }
+
+    /// The request. The operator wrote the URL, so that an address in it is its own permission.
+    pub(in crate::send::effect) fn allowed(self) -> Result<Allowed<'static>, Fault> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        if let Some(authorization) = self.authorization {
+            let value = HeaderValue::from_str(&authorization);
+            let mut value =
+                value.map_err(|_| denied("token-refused", "the client's secret fits into no header".to_owned()))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let is_literal = bare_host(&self.url).parse::<std::net::IpAddr>().is_ok();
+        Ok(Allowed {
+            method: Method::POST,
+            private: self.private || is_literal,
+            url: self.url,
+            headers,
+            body: self.body.into_bytes(),
+            carried: Vec::new(),
+        })
+    }
 }
 
 /// Names the client: in the header as RFC 6749 §2.3.1 prefers, or in the form.
@@ -75,7 +103,9 @@ fn client(
         }
         secret => {
             form.append_pair("client_id", id);
-            secret.into_iter().for_each(|secret| drop(form.append_pair("client_secret", secret)));
+            if let Some(secret) = secret {
+                form.append_pair("client_secret", secret);
+            }
             None
         }
     }

@@ -1,0 +1,49 @@
+//! `switchbell plugin`: what a plugin is and wants, and what the folder of plugins holds. Both load plugins as the server
+//! does, in the sandbox, and need no server.
+
+mod grants;
+mod inspect;
+mod list;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::COULD_NOT_RUN;
+use super::output::{fail, tell};
+use crate::config::{self, Granted, Limits, process_environment};
+use crate::wasm::{Sandbox, Settings};
+
+/// The operator's file when nobody names one; it may be missing where a plugin alone is looked at.
+pub(super) const CONFIG_DEFAULT: &str = "switchbell.yaml";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Shows what a plugin is, imports and wants, and what the configuration grants it.
+    ///
+    /// The file need not be in the folder of plugins. Ends with 1 when it is no plugin that loads.
+    Inspect(inspect::Inspect),
+    /// Lists the plugins of the folder, whether each loads, and the targets that use it.
+    ///
+    /// Ends with 1 when one does not load, or a target uses one that is not there.
+    List(list::List),
+}
+
+pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
+    match command {
+        Command::Inspect(asked) => inspect::run(file, asked).await,
+        Command::List(asked) => list::run(file, asked).await,
+    }
+}
+
+/// What the configuration says of plugins.
+fn granted(file: &Path) -> Result<Granted, ExitCode> {
+    config::granted(file, &process_environment).map_err(|problems| {
+        tell(problems);
+        ExitCode::from(COULD_NOT_RUN)
+    })
+}
+
+/// A sandbox to load plugins in.
+fn sandbox(limits: Limits) -> Result<Sandbox, ExitCode> {
+    Sandbox::new(Settings { kept_instances_max: 0, ..Settings::new(limits) }).map_err(fail)
+}
