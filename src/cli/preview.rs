@@ -37,7 +37,7 @@ const ANSWERS_BYTES_MAX: u64 = 4 << 20;
        switchbell preview --name NAME --source NAME [OPTIONS]")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    of: subject::Arguments,
+    of: subject::Of,
     /// Only this route.
     #[arg(long, value_name = "NAME")]
     route: Option<Name>,

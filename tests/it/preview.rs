@@ -114,9 +114,10 @@ async fn what_would_not_be_delivered_is_found() {
     stage.world.write("switchbell.yaml", &elsewhere);
     stage.made(&[], 1, &["refused   not-granted: ", "plugins.grants.slack.http"]);
     stage.world.write("switchbell.yaml", &granted);
-    std::fs::rename(stage.world.path("plugins/slack.wasm"), stage.world.path("plugins/away")).unwrap();
-    stage.made(&[], 1, &["not made  plugin slack is not loaded"]);
-    std::fs::rename(stage.world.path("plugins/away"), stage.world.path("plugins/slack.wasm")).unwrap();
+    let plugin = std::fs::read(stage.world.path("plugins/slack.wasm")).unwrap();
+    stage.world.write("plugins/slack.wasm", "no component");
+    stage.made(&[], 1, &["not made  plugin slack is not loaded: ", "not WebAssembly"]);
+    std::fs::write(stage.world.path("plugins/slack.wasm"), plugin).unwrap();
     let routes = workspace(&World::stdio_connector(), "{ level: urgent }");
     stage.world.write("workspaces/acme.yaml", &routes);
     stage.made(&[], 0, &["no route matches"]);

@@ -22,8 +22,8 @@ use crate::send::keys::Keys;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, clap::Args)]
-#[group(id = "of", required = true, multiple = false, args = ["seq", "event", "name"])]
-pub(super) struct Arguments {
+#[command(group(clap::ArgGroup::new("of").args(["seq", "event", "name"]).required(true)))]
+pub(super) struct Of {
     /// Of the notification with this number.
     #[arg(long, value_name = "SEQ")]
     seq: Option<u64>,
@@ -96,7 +96,7 @@ struct Link<'a> {
     resource: &'a str,
 }
 
-impl Arguments {
+impl Of {
     /// Finds it, or says why not.
     pub(super) async fn find(&self, config: &Config, workspace: &Workspace, now: Timestamp) -> Result<Found, ExitCode> {
         if let Some(seq) = self.seq {
