@@ -193,8 +193,8 @@ fn answers(file: Option<&Path>) -> Result<Vec<Answer>, ExitCode> {
     let text = subject::read(file, ANSWERS_BYTES_MAX).map_err(|error| wrong(&error))?;
     let list: Vec<Box<RawValue>> = serde_json::from_str(&text)
         .map_err(|error| wrong(&format_args!("a JSON list of answers is needed: {error}")))?;
-    let answer = |(answer, number): (&Box<RawValue>, usize)| {
+    let answer = |(number, answer): (usize, &RawValue)| {
         answer_from_json(answer.get()).map_err(|error| wrong(&format_args!("answer {number}: {error}")))
     };
-    list.iter().zip(1..).map(answer).collect()
+    (1..).zip(list.iter().map(AsRef::as_ref)).map(answer).collect()
 }

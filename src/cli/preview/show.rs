@@ -67,7 +67,7 @@ fn of_step(number: usize, step: &Step) -> String {
     let number = number.to_string();
     match step {
         Step::Wait(wait) => {
-            let seconds = value(wait)["wait"]["seconds"].as_u64().unwrap_or_default();
+            let seconds = value(wait).pointer("/wait/seconds").and_then(Value::as_u64).unwrap_or_default();
             field(&number, &format!("waits {seconds} s"))
         }
         Step::Effect(asked) => {

@@ -29,7 +29,7 @@ fn as_sent(request: &Request, seals: &Seals<'_>) -> Request {
     let url = Url::parse(&request.url).map_or_else(|_| request.url.clone(), |url| url.to_string());
     let header = |(name, value): &(String, String)| {
         let name = HeaderName::from_bytes(name.as_bytes()).map_or_else(|_| name.clone(), |name| name.to_string());
-        let value = seals.get(value).map_or_else(|| signed(value, &request.sign, seals), |found| of_header(found));
+        let value = seals.get(value).map_or_else(|| signed(value, &request.sign, seals), of_header);
         (name, value)
     };
     let headers = request.headers.iter().map(header).collect();
