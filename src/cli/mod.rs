@@ -10,6 +10,7 @@ mod inbox;
 mod outbox;
 mod output;
 mod plugin;
+mod preview;
 mod serve;
 mod table;
 mod way;
@@ -59,6 +60,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Shows what a notification would have each target sent, and sends nothing.
+    Preview(Box<preview::Arguments>),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
         }

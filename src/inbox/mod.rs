@@ -9,6 +9,7 @@ pub mod delivery;
 mod delivery_id;
 pub mod intake;
 mod people;
+mod recording;
 pub mod sqlite;
 mod store;
 
@@ -24,6 +25,7 @@ pub use attempt::{
 };
 pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
+pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use store::Inbox;
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::book::{Admission, Book};
 use super::{
     Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    News, Page, Paused, Reading, Want, Which,
+    News, Page, Paused, Reading, Recording, Want, Which,
 };
 use crate::notification::{Name, Notification};
 
@@ -98,4 +98,12 @@ pub trait Inbox: Send + Sync + fmt::Debug {
 
     /// Lists the newest deliveries of a workspace, by their first notification, newest first.
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+
+    /// Keeps a recording, and forgets those of its plugin that are neither among the newest
+    /// [`RECORDINGS_KEPT`](super::RECORDINGS_KEPT) nor the newest of their outcome. One that is larger than
+    /// [`RECORDING_BYTES_MAX`](super::RECORDING_BYTES_MAX), or is about a notification that there is none of, is not kept.
+    fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>>;
+
+    /// The recordings of a plugin, newest first.
+    fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>>;
 }

@@ -34,6 +34,11 @@ impl Keys {
         Self { placeholders: key("placeholders"), lanes: key("lanes"), sandbox: derived("sandbox") }
     }
 
+    /// Keys of no store, for attempts that do nothing.
+    pub fn of_nothing() -> Self {
+        Self::new(&std::array::from_fn(|_| fastrand::u8(..)))
+    }
+
     /// What the randomness of plugins is computed from.
     pub fn sandbox(&self) -> [u8; 32] {
         self.sandbox

@@ -5,6 +5,7 @@
 //! the delivery by its end, and records that.
 
 mod attempt;
+mod dry;
 pub mod effect;
 pub mod keys;
 mod notice;
@@ -30,9 +31,11 @@ use crate::notification::Name;
 use crate::route::Decision;
 use crate::telemetry::Observer;
 use attempt::in_milliseconds;
+use dry::sampling::{Samples, Taken};
 use notice::{Blocked, Notice};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
+pub use dry::{preview, replay};
 pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
 pub use settings::{settings_mistakes, ungranted};
@@ -56,6 +59,7 @@ pub struct Dispatcher {
     book: Arc<Book>,
     observer: Arc<dyn Observer>,
     blocked: Blocked,
+    samples: Samples,
 }
 
 /// What one of the dispatcher's own tasks came to.
@@ -89,7 +93,7 @@ impl Dispatcher {
                 means.inbox.accept(told).await?;
             }
         }
-        Ok(Arc::new(Self { means, book, observer, blocked: Blocked::default() }))
+        Ok(Arc::new(Self { means, book, observer, blocked: Blocked::default(), samples: Samples::default() }))
     }
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
@@ -191,8 +195,10 @@ impl Dispatcher {
         let now = in_milliseconds(self.means.clock.now());
         let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
         // Boxed, each alone: an attempt that waits for its destination holds no room for the writes that follow it.
-        let came = AssertUnwindSafe(Box::pin(self.means.attempt(&claim, began, &stop))).catch_unwind().await;
-        let (next, outcome) = match came.unwrap_or_else(|_| Came::Ended(Ended::inside_the_host(&claim))) {
+        let attempt = Box::pin(self.means.sampled(&claim, began, &stop, &self.samples));
+        let attempted = AssertUnwindSafe(attempt).catch_unwind().await;
+        let (came, taken) = attempted.unwrap_or_else(|_| (Came::Ended(Ended::inside_the_host(&claim)), None));
+        let (next, outcome) = match came {
             Came::Ended(ended) => {
                 let outcome = ended.outcome;
                 (Box::pin(self.end(&claim, began, ended, &stop)).await, Some(outcome))
@@ -201,7 +207,26 @@ impl Dispatcher {
             Came::Left => (Next { state: State::Waiting, next_at: None }, None),
         };
         self.means.queues.ended(&claim, &next, outcome);
+        if let Some(taken) = taken {
+            Box::pin(self.record(&claim, *taken, outcome, &stop)).await;
+        }
         Done::Attempted
+    }
+
+    /// Keeps a recording of an attempt whose end is durable. It is worth no delay: a stop goes before.
+    async fn record(&self, claim: &Claim, taken: Taken, outcome: Option<Outcome>, stop: &Stop) {
+        let Means { inbox, clock, .. } = &*self.means;
+        let recorded = async {
+            let Some(recording) = taken.recording(claim, outcome, clock.now()).await else { return };
+            if let Err(error) = inbox.record(recording).await {
+                tracing::debug!(delivery = %claim.id, %error, "an attempt was not recorded");
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.soon.cancelled() => {}
+            () = recorded => {}
+        }
     }
 
     async fn end(&self, claim: &Claim, began: Timestamp, ended: Ended, stop: &Stop) -> Next {

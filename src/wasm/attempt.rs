@@ -132,6 +132,11 @@ impl Attempt {
         past.push(effect);
     }
 
+    /// What is to be delivered.
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
     /// The effects since the attempt began or its last wait ended, that end included.
     pub fn past(&self) -> &[Effect] {
         &self.past

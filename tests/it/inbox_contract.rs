@@ -7,6 +7,7 @@ mod claims;
 mod intake;
 mod memory;
 mod people;
+mod recordings;
 mod stage;
 mod timing;
 
@@ -120,6 +121,12 @@ macro_rules! keeps_the_contract {
                 a_clock_that_was_ahead_delays_nothing_after_a_restart,
                 what_needs_a_person_waits_for_one,
                 a_book_says_what_is_due_and_what_others_wait_for;
+            recordings:
+                a_recording_comes_back_as_it_was,
+                the_newest_recordings_of_each_plugin_are_kept,
+                the_newest_of_each_outcome_is_kept_however_old,
+                a_recording_that_is_too_large_is_not_kept,
+                a_recording_of_no_notification_is_not_kept;
         }
     };
 }

@@ -27,6 +27,7 @@ mod outbox_check;
 mod peers;
 mod pipeline;
 mod plugins;
+mod preview;
 mod reports;
 mod resume;
 mod simulation;

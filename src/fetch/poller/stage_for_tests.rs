@@ -17,7 +17,7 @@ use crate::inbox::book::{Admission, Book};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{
     Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    News, Page, Paused, Reading, Want, Which,
+    News, Page, Paused, Reading, Recording, Want, Which,
 };
 use crate::notification::{Level, Notification};
 use crate::route::{Matcher, Router};
@@ -193,6 +193,14 @@ impl Inbox for Store {
 
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         self.sqlite.deliveries(page, which)
+    }
+
+    fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.sqlite.record(recording)
+    }
+
+    fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
+        self.sqlite.recordings(plugin)
     }
 }
 

@@ -16,6 +16,7 @@ mod lock;
 mod log;
 mod people;
 mod read;
+mod recordings;
 mod rows;
 mod schema;
 mod session;
@@ -36,7 +37,7 @@ use super::book::{Admission, Book};
 use super::intake::chunks;
 use super::{
     Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Mark, Marked,
-    Marks, Name, News, Page, Paused, Reading, Want, Which,
+    Marks, Name, News, Page, Paused, Reading, Recording, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
@@ -314,6 +315,15 @@ impl Inbox for SqliteInbox {
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         let store = self.store.clone();
         self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
+    }
+
+    fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.write(move |session| recordings::record(session, &recording)).boxed()
+    }
+
+    fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
+        let (store, plugin) = (self.store.clone(), plugin.clone());
+        self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
     }
 }
 

@@ -6,8 +6,12 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema/0001.sql"),
+    include_str!("schema/0002.sql"),
+    include_str!("schema/0003.sql"),
+    include_str!("schema/0004.sql"),
+];
 
 /// Whether each row's references are looked up as it is written. That finds mistakes of this module, which tests are for; a
 /// store in use is spared a fifth of the work of a write.

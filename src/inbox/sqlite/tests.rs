@@ -13,6 +13,7 @@ use crate::route::timing::Timing;
 
 mod admission;
 mod log;
+mod recordings;
 
 struct Place {
     folder: TempDir,

@@ -1,5 +1,6 @@
 //! One attempt of one delivery: ask the plugin, do what it says, until it answers done, failed or wait.
 
+mod door;
 mod past;
 mod run;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use super::dry::sampling::{Samples, Taken};
 use super::effect::secret::{NoSuchSecret, Occasion, seal};
 use super::effect::{Effects, Permission};
 use super::keys::Keys;
@@ -19,7 +21,9 @@ use crate::config::{Config, Grant, Route, Target};
 use crate::inbox::delivery::{OnUnknown, Outcome, Policy};
 use crate::inbox::{Change, Claim, Inbox, Kept};
 use crate::wasm::{self, Catalog, Delivery, Manifest, Repeat};
-use run::Run;
+
+pub(super) use door::Door;
+pub(super) use run::Run;
 
 /// How an attempt came off.
 #[derive(Clone, Debug)]
@@ -122,11 +126,25 @@ pub struct Stop {
     pub now: CancellationToken,
 }
 
-impl Means {
-    /// Makes one attempt, or goes on with it.
-    pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
-        let ended = |outcome, reason| Came::Ended(Ended::without_a_step(claim, outcome, reason));
-        let Some((route, target)) = self.target(claim) else {
+/// What an attempt is made from, whichever door it uses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Basis<'a> {
+    pub(super) config: &'a Config,
+    pub(super) catalog: &'a Catalog,
+    pub(super) keys: &'a Keys,
+}
+
+impl Basis<'_> {
+    /// Makes one attempt, or goes on with it. Where `samples` takes its end, what is recorded of it comes along.
+    pub(super) async fn attempt(
+        self,
+        claim: &Claim,
+        began: Timestamp,
+        stop: &Stop,
+        (door, samples): (Door<'_>, Option<&Samples>),
+    ) -> (Came, Option<Box<Taken>>) {
+        let ended = |outcome, reason| (Came::Ended(Ended::without_a_step(claim, outcome, reason)), None);
+        let Some((route, target)) = target(self.config, claim) else {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
         };
@@ -136,7 +154,7 @@ impl Means {
             return ended(outcome, format!("plugin {} is not loaded: see the log for why", target.plugin));
         };
         let id = claim.id.to_string();
-        let occasion = Occasion { keys: &self.keys, delivery: &id, attempt: claim.attempt.get() };
+        let occasion = Occasion { keys: self.keys, delivery: &id, attempt: claim.attempt.get() };
         let sealed = match seal(&target.settings, &self.config.secrets, occasion) {
             Ok(sealed) => sealed,
             Err(NoSuchSecret(name)) => {
@@ -155,25 +173,50 @@ impl Means {
             on_behalf_of: &route.owner,
         };
         let delivery = delivery(claim, id.clone(), route, sealed.settings, began, plugin.manifest());
-        Run::new(self, claim, &plugin, delivery, began).until_its_end(&permission, stop).await
+        let (came, said) = Run::new(door, claim, &plugin, delivery, began).until_its_end(&permission, stop).await;
+        let taken = samples.zip(said).filter(|(samples, _)| samples.take(&target.plugin, &came, door.clock().now()));
+        let leg = taken.map(|(_, attempt)| Taken::new(&attempt, &plugin, &target.settings, &sealed.seals));
+        (came, leg.map(Box::new))
+    }
+}
+
+fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Target)> {
+    let workspace = config.workspaces.get(&claim.queue.workspace)?;
+    let route = workspace.routes.iter().find(|route| route.name == claim.queue.route)?;
+    let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
+    Some((route, target))
+}
+
+impl Means {
+    /// Makes one attempt, or goes on with it.
+    pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
+        self.basis().attempt(claim, began, stop, (Door::Doing(self), None)).await.0
+    }
+
+    /// The same; some come with what is recorded of them.
+    pub(super) fn sampled<'a>(
+        &'a self,
+        claim: &'a Claim,
+        began: Timestamp,
+        stop: &'a Stop,
+        samples: &'a Samples,
+    ) -> impl Future<Output = (Came, Option<Box<Taken>>)> + use<'a> {
+        self.basis().attempt(claim, began, stop, (Door::Doing(self), Some(samples)))
+    }
+
+    fn basis(&self) -> Basis<'_> {
+        Basis { config: &self.config, catalog: &self.catalog, keys: &self.keys }
     }
 
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.
     pub fn policy(&self, claim: &Claim) -> Policy {
-        let Some((_, target)) = self.target(claim) else { return Policy::default() };
+        let Some((_, target)) = target(&self.config, claim) else { return Policy::default() };
         let repeat = self.catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
         let on_unknown = target.on_unknown.unwrap_or(match repeat {
             Some(Repeat::Harmful) => OnUnknown::Stop,
             Some(Repeat::Harmless | Repeat::Tolerable) | None => OnUnknown::Retry,
         });
         Policy { schedule: target.retry, on_unknown }
-    }
-
-    fn target(&self, claim: &Claim) -> Option<(&Route, &Target)> {
-        let workspace = self.config.workspaces.get(&claim.queue.workspace)?;
-        let route = workspace.routes.iter().find(|route| route.name == claim.queue.route)?;
-        let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
-        Some((route, target))
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use super::door::Door;
 use super::past::{Asked, Past};
-use super::{Came, Ended, Means, Rest, Stop, in_milliseconds};
+use super::{Came, Ended, Rest, Stop, in_milliseconds};
 use crate::clock::{later, until};
 use crate::config::Limits;
 use crate::inbox::delivery::Outcome;
@@ -33,7 +34,9 @@ struct Verdict {
     resume: Change,
     remember: Change,
     /// The receipt of an agent's run, which may report something.
-    receipt: Option<Receipt>,
+    receipt: Option<Box<Receipt>>,
+    /// Whether it is the plugin's own word: not a mistake of it, nor anything else.
+    is_said: bool,
 }
 
 /// Why no further step is made.
@@ -43,8 +46,8 @@ enum Halt {
     Left,
 }
 
-pub(super) struct Run<'a> {
-    means: &'a Means,
+pub(in crate::send) struct Run<'a> {
+    door: Door<'a>,
     claim: &'a Claim,
     plugin: &'a Plugin,
     attempt: wasm::Attempt,
@@ -61,45 +64,44 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
-        means: &'a Means,
+    pub(in crate::send) fn new(
+        door: Door<'a>,
         claim: &'a Claim,
         plugin: &'a Plugin,
         delivery: Delivery,
         began: Timestamp,
     ) -> Self {
         let mut attempt = plugin.attempt(delivery);
-        let (past, resumed) = Past::new(claim, in_milliseconds(means.clock.now()));
+        let (past, resumed) = Past::new(claim, in_milliseconds(door.clock().now()));
         if let Some(resumed) = resumed {
             attempt.answer(resumed);
         }
         let begun = claim.begun.as_ref();
         let progress = begun.map(|begun| begun.progress).unwrap_or_default();
         let cut_off = begun.is_some_and(|begun| begun.cut_off);
-        Self { means, claim, plugin, attempt, began, progress, past, asked: Asked::Nothing, cut_off, begun: false }
+        Self { door, claim, plugin, attempt, began, progress, past, asked: Asked::Nothing, cut_off, begun: false }
     }
 
-    pub(super) async fn until_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Came {
+    /// How it came off; and the attempt, where it ended or waits by the plugin's own word.
+    pub(in crate::send) async fn until_its_end(
+        mut self,
+        permission: &Permission<'_>,
+        stop: &Stop,
+    ) -> (Came, Option<wasm::Attempt>) {
         let halt = loop {
             if let Err(halt) = self.step(permission, stop).await {
                 break halt;
             }
         };
-        match halt {
-            Halt::Left => Came::Left,
-            Halt::Rests { until, is_wait, resume } => Came::Rests(self.rest(until, is_wait, resume)),
-            Halt::Verdict(outcome, verdict) => Came::Ended(Ended {
-                outcome,
-                reason: verdict.reason.map(|reason| shown(&permission.seals.redact(&reason))),
-                destination_delay: verdict.destination_delay,
-                steps: self.steps(),
-                reached: self.progress.reached || self.cut_off,
-                resume: verdict.resume,
-                remember: verdict.remember,
-                report: verdict.receipt.and_then(|receipt| Report::of(&receipt, |text| permission.seals.redact(text))),
-                plugin: Some((self.plugin.manifest().version.clone(), self.plugin.digest().to_owned())),
-            }),
-        }
+        let (came, is_said) = match halt {
+            Halt::Left => (Came::Left, false),
+            Halt::Rests { until, is_wait, resume } => (Came::Rests(self.rest(until, is_wait, resume)), is_wait),
+            Halt::Verdict(outcome, verdict) => {
+                let is_said = verdict.is_said;
+                (Came::Ended(self.ended(outcome, verdict, permission)), is_said)
+            }
+        };
+        (came, is_said.then_some(self.attempt))
     }
 
     /// Asks once, and does what the plugin says. Every effect ends in bounded time, so the limits are looked at between
@@ -112,6 +114,7 @@ impl<'a> Run<'a> {
             () = stopped.cancelled() => return Err(self.cut_short()),
             stepped = self.attempt.step() => stepped,
         };
+        self.door.hear(&stepped, permission);
         let action = stepped.map_err(|fault| self.at_fault(fault.to_string()))?;
         let ends = matches!(action, Action::Wait(_) | Action::Done(_) | Action::Failed(_));
         if ends && !self.past.is_caught_up() {
@@ -126,13 +129,13 @@ impl<'a> Run<'a> {
     }
 
     fn within_limits(&self) -> Result<(), Halt> {
-        let Limits { steps_max, attempt_time_max, .. } = self.means.config.plugins.limits;
+        let Limits { steps_max, attempt_time_max, .. } = self.door.limits();
         if self.steps() >= steps_max {
             return Err(
                 self.at_fault(format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps"))
             );
         }
-        if until(self.began, self.means.clock.now()) > attempt_time_max {
+        if until(self.began, self.door.clock().now()) > attempt_time_max {
             let limit = rounded(attempt_time_max);
             return Err(self
                 .at_fault(format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time")));
@@ -157,8 +160,8 @@ impl<'a> Run<'a> {
             Box::pin(self.keep(stop)).await?;
         }
         self.unless_the_lane_is_paused()?;
-        let (means, claim) = (self.means, self.claim);
-        if self.patiently(means.queues.effect(claim), &stop.soon).await.is_none() {
+        let (door, claim) = (self.door, self.claim);
+        if self.patiently(door.turn(claim), &stop.soon).await.is_none() {
             return Err(self.cut_short());
         }
         self.begun = true;
@@ -166,10 +169,11 @@ impl<'a> Run<'a> {
         self.asked = Asked::Action(Box::new(action.clone()));
         // Boxed: what a future is given is held twice in the one that waits for it.
         match self.patiently(Box::pin(self.bounded(action, permission)), &stop.now).await {
-            Some(answer) => {
+            Some(Some(answer)) => {
                 self.add(answer);
                 Ok(())
             }
+            Some(None) => Err(Halt::Left),
             None => {
                 self.add(cut);
                 Err(self.cut_short())
@@ -180,8 +184,8 @@ impl<'a> Run<'a> {
     /// A destination that asked to be left alone for long, after this delivery was claimed: the attempt makes room for
     /// others meanwhile.
     fn unless_the_lane_is_paused(&self) -> Result<(), Halt> {
-        let Some(paused_until) = self.means.queues.paused_until(self.claim) else { return Ok(()) };
-        if until(self.means.clock.now(), paused_until) <= PAUSE_SAT_OUT_MAX {
+        let Some(paused_until) = self.door.paused_until(self.claim) else { return Ok(()) };
+        if until(self.door.clock().now(), paused_until) <= PAUSE_SAT_OUT_MAX {
             return Ok(());
         }
         if self.has_begun() {
@@ -195,19 +199,19 @@ impl<'a> Run<'a> {
         &self,
         action: Action,
         permission: &'p Permission<'p>,
-    ) -> impl Future<Output = Answer> + use<'a, 'p> {
-        let (means, held_until) = (self.means, self.claim.fence.until);
+    ) -> impl Future<Output = Option<Answer>> + use<'a, 'p> {
+        let (door, held_until) = (self.door, self.claim.fence.until);
         async move {
-            let Some(held_until) = held_until else { return means.effects.perform(action, permission).await };
+            let Some(held_until) = held_until else { return door.perform(action, permission).await };
             let answer = in_kind(&action);
-            let left = until(means.clock.now(), held_until);
+            let left = until(door.clock().now(), held_until);
             if left.is_zero() {
-                return answer(late(false));
+                return Some(answer(late(false)));
             }
             tokio::select! {
                 biased;
-                answer = means.effects.perform(action, permission) => answer,
-                () = means.clock.sleep(left) => answer(late(true)),
+                answer = door.perform(action, permission) => answer,
+                () = door.clock().sleep(left) => Some(answer(late(true))),
             }
         }
     }
@@ -234,8 +238,8 @@ impl<'a> Run<'a> {
         let kept = self.kept(self.progress);
         let mut told = false;
         loop {
-            let means = self.means;
-            match self.patiently(means.inbox.keep(kept.clone()), &CancellationToken::new()).await {
+            let door = self.door;
+            match self.patiently(door.keep(kept.clone()), &CancellationToken::new()).await {
                 Some(Ok(())) => break,
                 Some(Err(error)) if !told => {
                     let delivery = &self.claim.id;
@@ -245,7 +249,7 @@ impl<'a> Run<'a> {
                 _ => {}
             }
             tokio::select! {
-                () = means.clock.sleep(STORE_PAUSE) => {}
+                () = door.clock().sleep(STORE_PAUSE) => {}
                 () = stop.soon.cancelled() => return Err(self.cut_short()),
             }
         }
@@ -255,7 +259,7 @@ impl<'a> Run<'a> {
 
     /// Adds what the effect under way came to.
     fn add(&mut self, answer: Answer) {
-        let at = in_milliseconds(self.means.clock.now());
+        let at = in_milliseconds(self.door.clock().now());
         self.past.add(at, std::mem::replace(&mut self.asked, Asked::Nothing));
         self.answered(Effect { at: at.to_string(), answer });
     }
@@ -269,6 +273,20 @@ impl<'a> Run<'a> {
 
 /// How it ends.
 impl Run<'_> {
+    fn ended(&self, outcome: Outcome, verdict: Verdict, permission: &Permission<'_>) -> Ended {
+        Ended {
+            outcome,
+            reason: verdict.reason.map(|reason| shown(&permission.seals.redact(&reason))),
+            destination_delay: verdict.destination_delay,
+            steps: self.steps(),
+            reached: self.progress.reached || self.cut_off,
+            resume: verdict.resume,
+            remember: verdict.remember,
+            report: verdict.receipt.and_then(|receipt| Report::of(&receipt, |text| permission.seals.redact(text))),
+            plugin: Some((self.plugin.manifest().version.clone(), self.plugin.digest().to_owned())),
+        }
+    }
+
     fn steps(&self) -> u32 {
         self.progress.steps.saturating_add(self.attempt.steps())
     }
@@ -283,7 +301,7 @@ impl Run<'_> {
             return Halt::Left;
         }
         if self.has_begun() {
-            return Halt::Rests { until: self.means.clock.now(), is_wait: false, resume: Change::Keep };
+            return Halt::Rests { until: self.door.clock().now(), is_wait: false, resume: Change::Keep };
         }
         verdict(Outcome::Interrupted, STOPPED.to_owned())
     }
@@ -295,7 +313,7 @@ impl Run<'_> {
     }
 
     fn wait(&self, pause: Pause) -> Halt {
-        let (now, limit) = (self.means.clock.now(), self.means.config.plugins.limits.attempt_time_max);
+        let (now, limit) = (self.door.clock().now(), self.door.limits().attempt_time_max);
         let wait = Duration::from_secs(pause.seconds.into());
         let until = later(now, wait);
         if until > later(self.began, limit) {
@@ -314,8 +332,8 @@ impl Run<'_> {
             (Some(note), Some(reference)) if !note.contains(reference.as_str()) => Some(format!("{reference}: {note}")),
             (note, reference) => note.or_else(|| reference.clone()),
         };
-        let receipt = manifest.agent.then_some(receipt);
-        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, receipt, ..Verdict::default() })
+        let receipt = manifest.agent.then(|| Box::new(receipt));
+        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, receipt, is_said: true, ..Verdict::default() })
     }
 
     fn rest(&self, until: Timestamp, is_wait: bool, resume: Change) -> Rest {
@@ -348,7 +366,7 @@ fn failed(failure: Failure) -> Halt {
     };
     let destination_delay = failure.after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
     let (reason, resume) = (Some(failure.reason), change(failure.resume));
-    Halt::Verdict(outcome, Verdict { reason, destination_delay, resume, ..Verdict::default() })
+    Halt::Verdict(outcome, Verdict { reason, destination_delay, resume, is_said: true, ..Verdict::default() })
 }
 
 /// What a plugin asks to be kept: absent keeps what is there, JSON `null` deletes it.

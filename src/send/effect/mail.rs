@@ -110,6 +110,17 @@ impl MailClient {
         Ok(Mailed { message_id, recipients })
     }
 
+    /// Judges a mail alone: the recipients that it would not go to, and why.
+    ///
+    /// # Errors
+    /// Why all of it is refused.
+    pub fn judge(&self, message: Message, permission: &Permission<'_>) -> Result<Vec<(String, Fault)>, Fault> {
+        let relay = self.relay.as_ref().ok_or_else(not_configured)?;
+        let mail = judge(message, permission, &relay.config)?;
+        let refused = |(text, judged): (String, Result<Address, Fault>)| Some((text, judged.err()?));
+        Ok(mail.recipients.into_iter().filter_map(refused).collect())
+    }
+
     /// Closes connections that have been idle for too long, until told to stop.
     pub async fn tend(&self, stop: &CancellationToken) {
         match &self.relay {

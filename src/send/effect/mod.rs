@@ -6,9 +6,11 @@ mod key;
 pub mod mail;
 mod mask;
 pub mod secret;
+mod shown;
 mod token;
 pub mod tool;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{Config, Grant};
+use crate::config::{Config, Grant, Workspace};
 use crate::notification::Name;
 use crate::tools::Tools;
 use crate::wasm::{Action, Answer, Fault, Reach};
@@ -25,6 +27,7 @@ use token::Tokens;
 
 pub use http::HttpClient;
 pub use mail::MailClient;
+pub use shown::shown;
 
 /// What one attempt may do: decided once, when it begins.
 #[derive(Debug)]
@@ -54,6 +57,8 @@ pub struct Effects {
     tokens: Tokens,
     mail: MailClient,
     tools: Option<Arc<dyn Tools>>,
+    /// Every connector, with its workspace.
+    connectors: Arc<BTreeSet<(Name, Name)>>,
 }
 
 /// Why effects cannot be performed at all.
@@ -75,7 +80,12 @@ impl Effects {
     /// When the system's certificates or resolver cannot be used.
     pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
         let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
-        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens, tools: None })
+        let named = |workspace: &Workspace| {
+            let of = workspace.name.clone();
+            workspace.connectors.keys().map(move |connector| (of.clone(), connector.clone())).collect::<Vec<_>>()
+        };
+        let connectors = Arc::new(config.workspaces.values().flat_map(named).collect());
+        Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens, tools: None, connectors })
     }
 
     /// The same, with somebody who calls connectors' tools; without, a call is not supported.
@@ -89,6 +99,25 @@ impl Effects {
         tokio::select! {
             () = self.http.tidy() => {}
             () = self.mail.tend(&stop) => {}
+        }
+    }
+
+    /// Whether an effect would be performed: the judgement that comes before it, without any part of it. Nothing is sent,
+    /// no name is resolved, and no access token is fetched. Returns the recipients of a mail that it would not go to, and why.
+    ///
+    /// # Errors
+    /// The refusal that answers it.
+    pub fn judge(&self, action: &Action, permission: &Permission<'_>) -> Result<Vec<(String, Fault)>, Fault> {
+        match action {
+            Action::Http(request) => http::judged(request, permission).map(|()| Vec::new()),
+            Action::Mail(message) => self.mail.judge(message.clone(), permission),
+            Action::Tool(call) => {
+                let has =
+                    |connector: &Name| self.connectors.contains(&(permission.workspace.clone(), connector.clone()));
+                tool::judge(call, permission, has).map(|_| Vec::new())
+            }
+            Action::Other(extension) => Err(not_done(&format!("actions of kind {:?}", extension.kind))),
+            Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Ok(Vec::new()),
         }
     }
 

@@ -82,6 +82,27 @@ impl<'a> Seals<'a> {
         })
     }
 
+    /// Of an attempt without secrets.
+    pub fn none() -> Self {
+        Self { by_placeholder: BTreeMap::new() }
+    }
+
+    /// `text` with each placeholder as `by` writes the name of its secret. What holds no placeholder stays as it is.
+    pub fn with_names(&self, text: &str, by: impl Fn(&Name) -> String) -> String {
+        if !text.contains(PREFIX) {
+            return text.to_owned();
+        }
+        let replaced = |text: String, (placeholder, (name, _)): (&String, &(&Name, &Secret))| {
+            text.replace(placeholder.as_str(), &by(name))
+        };
+        self.by_placeholder.iter().fold(text.to_owned(), replaced)
+    }
+
+    /// `text` with the stand-ins that `check` sees in the place of the placeholders.
+    pub fn with_stand_ins(&self, text: &str) -> String {
+        self.with_names(text, |name| stand_in_of(name.as_str()))
+    }
+
     /// `text` with every secret's value and placeholder taken out, for reasons that are kept and shown.
     pub fn redact(&self, text: &str) -> String {
         let mut text = text.as_bytes().to_vec();

@@ -20,6 +20,7 @@
 
 mod action;
 mod answer;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -32,13 +33,21 @@ use sha2::{Digest, Sha256};
 
 use crate::wasm::{Action, Answer};
 
+pub use recorded::{Recorded, RecordedEffect};
+
 /// Why a text is no record of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotARecord(String);
 
+impl NotARecord {
+    pub(super) fn new(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
 impl fmt::Display for NotARecord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "no record of an answer: {}", self.0)
+        write!(out, "no record: {}", self.0)
     }
 }
 

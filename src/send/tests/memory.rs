@@ -21,6 +21,7 @@ pub(super) struct Memory {
 struct State {
     written: Vec<Written>,
     finished: Vec<Finished>,
+    recordings: Vec<Recording>,
     news: Vec<Claim>,
     due: Vec<Claim>,
     /// Writes to be refused from now on.
@@ -53,6 +54,11 @@ impl Memory {
     /// The ends of attempts, in order.
     pub(super) fn finished(&self) -> Vec<Finished> {
         self.state().finished.clone()
+    }
+
+    /// How many recordings it keeps.
+    pub(super) fn recordings(&self) -> usize {
+        self.state().recordings.len()
     }
 
     /// Refuses so many writes and claims.
@@ -247,6 +253,17 @@ impl Inbox for Memory {
 
     fn notification<'a>(&'a self, _: &'a Name, _: u64) -> BoxFuture<'a, Result<Option<Notification>, InboxError>> {
         unused()
+    }
+
+    fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
+        self.change(|state| state.recordings.push(recording));
+        async { Ok(()) }.boxed()
+    }
+
+    fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
+        let of_plugin = |recording: &&Recording| recording.plugin == *plugin;
+        let found = self.state().recordings.iter().rev().filter(of_plugin).cloned().collect();
+        async { Ok(found) }.boxed()
     }
 
     fn deliveries(&self, _: Page, _: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {

@@ -3,6 +3,7 @@
 mod attempts;
 mod bounds;
 mod dispatching;
+mod dry;
 mod memory;
 mod notices;
 mod pacing;
@@ -17,8 +18,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -65,7 +67,9 @@ async fn catalog() -> Catalog {
         let scripted = guest("scripted");
         let risky = changed(&changed(&scripted, "scripted\"", "riskyone\""), "\"tolerable\"", "\"harmful\"  ");
         let agent = changed(&changed(&scripted, "scripted\"", "an-agent\""), "\"agent\":false", "\"agent\":true ");
-        for (name, bytes) in [("scripted", &scripted), ("riskyone", &risky), ("an-agent", &agent)] {
+        let puppet = guest("puppet");
+        for (name, bytes) in [("scripted", &scripted), ("riskyone", &risky), ("an-agent", &agent), ("puppet", &puppet)]
+        {
             std::fs::write(folder.path().join(format!("{name}.wasm")), bytes).unwrap();
         }
         let sandbox = Sandbox::new(Settings::new(Limits::default())).unwrap();
@@ -90,6 +94,7 @@ fn changed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
 struct Sink {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<Value>>>,
     count: Arc<watch::Sender<usize>>,
 }
 
@@ -98,7 +103,7 @@ impl Sink {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let sink = Self { address, asked: Arc::default(), count: Arc::default() };
+        let sink = Self { address, asked: Arc::default(), requests: Arc::default(), count: Arc::default() };
         let service = Router::new().fallback(answer).with_state(sink.clone());
         tokio::spawn(async move { axum::serve(listener, service).await });
         sink
@@ -109,13 +114,22 @@ impl Sink {
         self.asked.lock().unwrap().clone()
     }
 
+    /// The requests, whole, in order.
+    fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
+    }
+
     /// Returns once so many requests came.
     async fn asked_times(&self, times: usize) {
         self.count.subscribe().wait_for(|count| *count >= times).await.unwrap();
     }
 }
 
-async fn answer(State(sink): State<Sink>, uri: Uri) -> Response {
+async fn answer(State(sink): State<Sink>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let headers = headers.iter().map(|(name, value)| json!([name.as_str(), value.to_str().unwrap()]));
+    let (headers, body) = (headers.collect::<Vec<_>>(), String::from_utf8_lossy(&body));
+    let request = json!({"method": method.as_str(), "uri": uri.to_string(), "headers": headers, "body": body});
+    sink.requests.lock().unwrap().push(request);
     sink.asked.lock().unwrap().push(uri.path().to_owned());
     sink.count.send_modify(|count| *count += 1);
     match uri.path().split('/').nth(1).unwrap() {

@@ -80,6 +80,11 @@ impl Sink {
         self.shared.replies.lock().unwrap().extend(replies);
     }
 
+    /// Whether nothing has arrived that was not looked at.
+    pub fn is_untouched(&mut self) -> bool {
+        self.received.try_recv().is_err()
+    }
+
     /// The next message that arrives.
     pub async fn next(&mut self) -> Value {
         let next = tokio::time::timeout(PATIENCE, self.received.recv()).await;

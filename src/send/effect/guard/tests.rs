@@ -9,9 +9,10 @@ use super::*;
 use crate::config::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 use crate::send::effect::secret::{Occasion, seal};
 use crate::send::keys::Keys;
-use crate::wasm::Reach;
+use crate::wasm::{Action, Reach};
 
 mod places;
+mod shown;
 mod signatures;
 
 fn name(text: &str) -> Name {
@@ -102,6 +103,7 @@ fn judged_by(
     let fetched = Fetched::from([(name("crm"), TOKEN.to_owned())]);
     let request = build(&placeholder);
     let wanted: Vec<String> = tokens_wanted(&request, &permission).iter().map(|(name, _)| name.to_string()).collect();
+    let shown = super::super::shown(&Action::Http(request.clone()), permission.seals);
     let allowed = judge(request, &permission, &fetched)?;
     Ok(Sent {
         url: allowed.url.to_string(),
@@ -109,6 +111,7 @@ fn judged_by(
         body: String::from_utf8(allowed.body).unwrap(),
         carried: allowed.carried.iter().map(|carried| carried.name.to_string()).collect(),
         wanted,
+        shown: serde_json::from_str(&shown).unwrap(),
     })
 }
 
@@ -122,6 +125,7 @@ struct Sent {
     body: String,
     carried: Vec<String>,
     wanted: Vec<String>,
+    shown: Value,
 }
 
 fn request(url: impl Into<String>) -> Request {

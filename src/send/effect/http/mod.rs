@@ -119,16 +119,12 @@ impl HttpClient {
         permission: &Permission<'_>,
         fetched: &Fetched,
     ) -> Result<Response, Fault> {
-        let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
-        if wait.is_zero() {
-            return Err(denied("timeout", "a request that is given no time is not made".to_owned()));
-        }
-        let wishes = answer::Wishes::of(&request.extras)?;
+        let (wait, wishes) = asked_of_the_answer(&request)?;
         let mut allowed = Box::new(judge(request, permission, fetched)?);
         let carried = std::mem::take(&mut allowed.carried);
         let user = User::of(&allowed, permission);
-        let answer = self.in_time(allowed, user, kept.min(ANSWER_BYTES_MAX), wait.min(ANSWER_TIME_MAX)).await?;
+        let answer = self.in_time(allowed, user, kept.min(ANSWER_BYTES_MAX), wait).await?;
         Ok(answer::handed_on(answer, &wishes, &Mask::of(&carried, fetched)))
     }
 
@@ -174,6 +170,23 @@ impl Post for HttpClient {
         let answer = self.in_time(allowed, user, ANSWER_BYTES_MAX, ANSWER_TIME_MAX).await?;
         Ok((answer.status, answer.body))
     }
+}
+
+/// How long an answer may take, and what of it is asked for.
+fn asked_of_the_answer(request: &Request) -> Result<(Duration, answer::Wishes), Fault> {
+    let wait = request.timeout_ms.map_or(ANSWER_TIME_MAX, |asked| Duration::from_millis(asked.into()));
+    if wait.is_zero() {
+        return Err(denied("timeout", "a request that is given no time is not made".to_owned()));
+    }
+    Ok((wait.min(ANSWER_TIME_MAX), answer::Wishes::of(&request.extras)?))
+}
+
+/// All that is decided about a request before it is made; no access token is fetched for it.
+pub(super) fn judged(request: &Request, permission: &Permission<'_>) -> Result<(), Fault> {
+    asked_of_the_answer(request)?;
+    let token = |(name, _): (&Name, _)| (name.clone(), "a-token-that-was-not-fetched".to_owned());
+    let tokens = tokens_wanted(request, permission).into_iter().map(token).collect();
+    judge(request.clone(), permission, &tokens).map(drop)
 }
 
 fn unsent(why: NotOpened) -> Fault {
