@@ -2,6 +2,7 @@
 
 mod agent;
 mod authorization;
+mod endpoint;
 pub mod misbehaving;
 mod outbox;
 mod peer;
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 
 pub use agent::{Agent, KEY as AGENT_KEY};
 pub use authorization::{Authorization, open, refuse, sign_in};
+pub use endpoint::{Arrived, Endpoint};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use peer::{Over, Peer, Stage};
 pub use polling::Polling;
