@@ -28,6 +28,7 @@ mod peers;
 mod pipeline;
 mod plugins;
 mod resume;
+mod secrecy;
 mod simulation;
 mod support;
 mod threads;

@@ -4,68 +4,39 @@ use serde_json::json;
 use switchbell::config::OAuthGrant;
 
 use super::stage::{Stage as SignIn, oauth};
-use crate::support::workspace;
-use crate::support::{
-    Arrived, Authorization, Endpoint, Outbox, Server, Sink, World, operator, prepared, python_outbox,
-};
+use crate::support::{Arrived, Authorization, Posting, Server};
 
-/// A world whose one route delivers by the webhook plugin with a token in its header, for each of these secrets.
-struct Stage {
-    outbox: Outbox,
-    endpoint: Endpoint,
-    sink: Sink,
-    world: World,
-    _folder: tempfile::TempDir,
-}
+/// The program, whose one route posts with a token in the header, for each of these secrets.
+struct Stage(Posting);
 
 impl Stage {
     /// `secrets` are names and `oauth:` sections.
     async fn new(secrets: &[(&str, String)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let outbox = python_outbox(folder.path());
-        let (sink, endpoint) = (Sink::start().await, Endpoint::open().await);
-        let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
-        std::fs::copy(prepared("dist/plugins/webhook.wasm", "plugins"), world.path("plugins/webhook.wasm")).unwrap();
-        let at = format!("http://{}", endpoint.address);
-        let grants = format!("  grants:\n    webhook: {{ http: [\"{at}\"] }}\n");
-        let mut file = operator(&sink, &outbox.commands()).replace("  grants:\n", &grants);
-        let all = workspace(&World::stdio_connector(), "{ source: registrar }");
-        let mut targets = all.split_once("      - plugin: slack").unwrap().0.to_owned();
-        for (name, oauth) in secrets {
+        let secret = |(name, oauth): &(&str, String)| {
             let rest = "in: \"header:Authorization:Bearer\", hosts: [127.0.0.1], workspaces: [acme]";
-            file.push_str(&format!("  {name}: {{ oauth: {{ {oauth} }}, {rest} }}\n"));
+            format!("  {name}: {{ oauth: {{ {oauth} }}, {rest} }}\n")
+        };
+        let target = |(name, _): &(&str, String)| {
             let headers = format!("{{ Authorization: {{ secret: {name} }} }}");
-            let with = format!("{{ url: \"{at}/{name}\", format: standard, headers: {headers} }}");
-            targets.push_str(&format!("      - {{ plugin: webhook, with: {with} }}\n"));
-        }
-        world.write("switchbell.yaml", &file);
-        world.write("workspaces/acme.yaml", &targets);
-        Self { outbox, endpoint, sink, world, _folder: folder }
-    }
-
-    fn serve(&self) -> Server {
-        Server::start(&self.world, &self.sink)
-    }
-
-    fn begin(&self) -> Server {
-        let mut server = self.serve();
-        server.wait_for("bootstrap=true");
-        server
+            format!("{{ plugin: webhook, with: {{ url: \"AT/{name}\", format: standard, headers: {headers} }} }}")
+        };
+        let targets: Vec<String> = secrets.iter().map(target).collect();
+        Self(Posting::new(&["webhook"], &secrets.iter().map(secret).collect::<String>(), &targets).await)
     }
 
     fn add(&self) {
-        self.outbox.add(&["domain.active", "--title", "a title"]);
+        self.0.add(&["--title", "a title"]);
     }
 
     /// The token of the next request.
     async fn token(&mut self) -> String {
-        token(&self.endpoint.next().await)
+        token(&self.0.endpoint.next().await)
     }
 
     /// The newest delivery once it is no longer under way: its state, and how many attempts it took.
     fn came_to(&self, server: &mut Server, said: &str) -> (String, usize) {
         server.wait_for(said);
-        let delivery = &self.world.json(&self.sink, &["deliveries", "list"])[0];
+        let delivery = &self.0.world.json(&self.0.sink, &["deliveries", "list"])[0];
         (delivery["state"].as_str().unwrap().to_owned(), delivery["attempts"].as_array().unwrap().len())
     }
 }
@@ -83,8 +54,8 @@ async fn client_credentials_are_fetched_once_and_once_more_after_a_refusal() {
         servers.issuer
     );
     let mut stage = Stage::new(&[("crm", oauth)]).await;
-    stage.world.write("robot", "the-secret-of-the-robot\n");
-    let mut server = stage.begin();
+    stage.0.world.write("robot", "the-secret-of-the-robot\n");
+    let mut server = stage.0.begin();
     stage.add();
     let first = stage.token().await;
     assert_eq!(servers.status_with(&first).await, 200, "the token is the server's own");
@@ -95,7 +66,7 @@ async fn client_credentials_are_fetched_once_and_once_more_after_a_refusal() {
     assert_eq!(servers.given("client_credentials").await, 1);
 
     // A refusal drops the token, and the request is made once more with a new one, in the same attempt.
-    stage.endpoint.refuse_next([401]);
+    stage.0.endpoint.refuse_next([401]);
     stage.add();
     let (refused, second) = (stage.token().await, stage.token().await);
     assert_eq!(refused, first);
@@ -105,13 +76,13 @@ async fn client_credentials_are_fetched_once_and_once_more_after_a_refusal() {
     assert_eq!(servers.given("client_credentials").await, 2);
 
     // A second refusal in a row is for a person to mend.
-    stage.endpoint.refuse_next([401, 401]);
+    stage.0.endpoint.refuse_next([401, 401]);
     stage.add();
     let (refused, third) = (stage.token().await, stage.token().await);
     assert_eq!(refused, second);
     assert_ne!(third, second);
     assert_eq!(stage.came_to(&mut server, "not delivered"), ("blocked".to_owned(), 1));
-    assert_eq!((servers.given("client_credentials").await, stage.endpoint.left()), (3, 0));
+    assert_eq!((servers.given("client_credentials").await, stage.0.endpoint.left()), (3, 0));
     let said = server.said();
     for told in [&first, &second, &third, "the-secret-of-the-robot"] {
         assert!(!said.contains(told), "the log holds a credential");
@@ -126,8 +97,8 @@ async fn deliveries_at_once_share_one_token() {
         servers.issuer
     );
     let mut stage = Stage::new(&[("crm", oauth)]).await;
-    stage.world.write("robot", "the-secret-of-the-robot");
-    let _server = stage.begin();
+    stage.0.world.write("robot", "the-secret-of-the-robot");
+    let _server = stage.0.begin();
     (0..6).for_each(|_| stage.add());
     let mut tokens = std::collections::BTreeSet::new();
     for _ in 0..6 {
@@ -149,9 +120,9 @@ async fn a_refresh_token_that_was_replaced_is_kept_over_a_crash() {
         servers.issuer
     );
     let mut stage = Stage::new(&[("calendar", oauth)]).await;
-    stage.world.write("known", "the-secret-of-the-known-client");
-    stage.world.write("refresh", &refresh_token);
-    let mut server = stage.begin();
+    stage.0.world.write("known", "the-secret-of-the-known-client");
+    stage.0.world.write("refresh", &refresh_token);
+    let mut server = stage.0.begin();
     stage.add();
     let first = stage.token().await;
     assert_eq!(servers.status_with(&first).await, 200);
@@ -159,7 +130,7 @@ async fn a_refresh_token_that_was_replaced_is_kept_over_a_crash() {
     server.kill();
 
     // The token of the configuration is void by now: the server would end the whole sign-in if it came again.
-    let mut server = stage.serve();
+    let mut server = stage.0.serve();
     stage.add();
     let second = stage.token().await;
     assert_ne!(second, first);
@@ -168,7 +139,7 @@ async fn a_refresh_token_that_was_replaced_is_kept_over_a_crash() {
     let grants = servers.grants().await;
     assert_eq!(servers.given("refresh_token").await, 2, "{grants:?}");
     assert!(grants.iter().all(|(_, error)| error.is_none()), "{grants:?}");
-    let kept = std::fs::metadata(stage.world.path("data/credentials/.secrets/calendar.json")).unwrap();
+    let kept = std::fs::metadata(stage.0.world.path("data/credentials/.secrets/calendar.json")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&kept.permissions()) & 0o777, 0o600);
 }
 
@@ -186,11 +157,11 @@ async fn an_assertion_by_each_kind_of_key_is_verified_by_another_library() {
     let kinds = [("RS256", "rsa"), ("ES256", "ecdsa"), ("EdDSA", "edwards")];
     let mut stage = Stage::new(&kinds.map(|(algorithm, name)| oauth(algorithm, name))).await;
     for (algorithm, name) in kinds {
-        stage.world.write(&format!("{name}.pem"), &servers.key(algorithm).await);
+        stage.0.world.write(&format!("{name}.pem"), &servers.key(algorithm).await);
     }
-    let mut server = stage.begin();
+    let mut server = stage.0.begin();
     stage.add();
-    let arrived = stage.endpoint.next_by_path(3).await;
+    let arrived = stage.0.endpoint.next_by_path(3).await;
     for (algorithm, name) in kinds {
         let token = token(&arrived[&format!("/{name}")]);
         assert!(token.starts_with(&format!("token-by-an-assertion-of-{algorithm}-")), "{token}");
@@ -202,7 +173,7 @@ async fn an_assertion_by_each_kind_of_key_is_verified_by_another_library() {
     // A key that the server does not know any more: the refusal is told in its words, and the assertion is not.
     server.wait_for("INFO delivered");
     servers.key("ES256").await;
-    stage.endpoint.refuse_next([401, 401, 401]);
+    stage.0.endpoint.refuse_next([401, 401, 401]);
     stage.add();
     let said = server.wait_for("signature verification failed");
     assert!(said.contains("no access token for the secret ecdsa: invalid_grant") && !said.contains("eyJ"), "{said}");

@@ -7,6 +7,7 @@ pub mod misbehaving;
 mod outbox;
 mod peer;
 mod polling;
+mod posting;
 mod server;
 mod sink;
 
@@ -22,6 +23,7 @@ pub use endpoint::{Arrived, Endpoint};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use peer::{Over, Peer, Stage};
 pub use polling::Polling;
+pub use posting::Posting;
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 
