@@ -9,6 +9,7 @@ mod deliver;
 mod ingest;
 mod latency;
 mod lifecycle;
+mod plugins;
 mod poll;
 mod sandbox;
 mod size;
@@ -43,6 +44,9 @@ fn main() {
     runtime.block_on(async {
         if wanted("sandbox") {
             sandbox::run().await;
+        }
+        if wanted("plugins") {
+            plugins::run().await;
         }
         if wanted("ingest") {
             ingest::run().await;

@@ -58,15 +58,20 @@ async fn attempts(plugin: &Plugin, count: usize, keep: Keep) {
         if matches!(keep, Keep::No) {
             attempt.rest();
         }
-        let body = b"ok".to_vec();
-        let answer = Response { status: 200, headers: Vec::new(), body, truncated: false, extras: "{}".to_owned() };
-        attempt.answer(Effect { at: "2026-09-01T18:42:10Z".to_owned(), answer: Answer::Http(Ok(answer)) });
+        attempt.answer(answered());
         let action = attempt.step().await.expect("a second step");
         assert!(matches!(action, Action::Done(_)), "{action:?}");
     }
 }
 
-fn delivery(settings: &str, notification: switchbell::wasm::Notification) -> Delivery {
+/// What Slack answers.
+pub fn answered() -> Effect {
+    let body = b"ok".to_vec();
+    let answer = Response { status: 200, headers: Vec::new(), body, truncated: false, extras: "{}".to_owned() };
+    Effect { at: "2026-09-01T18:42:10Z".to_owned(), answer: Answer::Http(Ok(answer)) }
+}
+
+pub fn delivery(settings: &str, notification: switchbell::wasm::Notification) -> Delivery {
     Delivery {
         id: "00000000-1".to_owned(),
         attempt: 1,

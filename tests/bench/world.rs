@@ -100,7 +100,7 @@ pub fn notification(seq: u64) -> Notification {
     }
 }
 
-fn plugin_path() -> PathBuf {
+pub fn plugin_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/plugins/slack.wasm")
 }
 

@@ -108,9 +108,9 @@ fn method(asked: &str) -> Result<Method, Fault> {
 }
 
 fn granted<'a>(permission: &Permission<'a>, url: &Url) -> Result<&'a HttpGrant, Fault> {
+    in_workspace(permission)?;
     let grant: &'a Grant = permission.grant;
-    let found =
-        grant.http.iter().find(|http| grant.allows_in(permission.workspace) && http.covers(url, permission.workspace));
+    let found = grant.http.iter().find(|http| http.covers(url, permission.workspace));
     found.ok_or_else(|| {
         let host = bare_host(url);
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -124,6 +124,19 @@ fn granted<'a>(permission: &Permission<'a>, url: &Url) -> Result<&'a HttpGrant, 
         );
         denied("not-granted", message)
     })
+}
+
+/// Refuses what a plugin may do in other workspaces only.
+pub(super) fn in_workspace(permission: &Permission<'_>) -> Result<(), Fault> {
+    let Permission { plugin, workspace, grant, .. } = permission;
+    if grant.allows_in(workspace) {
+        return Ok(());
+    }
+    let message = format!(
+        "what plugin {plugin} is granted, it is granted in other workspaces: the operator may add {workspace} in \
+         switchbell.yaml under plugins.grants.{plugin}.workspaces"
+    );
+    Err(denied("not-granted", message))
 }
 
 fn is_literal(host: &HostPattern) -> bool {

@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use memchr::memmem::Finder;
+use memchr::memmem;
 use serde_json::Value;
 use url::Url;
 
@@ -100,9 +100,8 @@ pub(super) fn replace_all(text: &mut Vec<u8>, found: &[u8], by: &[u8]) {
     if found.is_empty() {
         return;
     }
-    let finder = Finder::new(found);
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)).map(|at| from + at) {
+    while let Some(at) = text.get(from..).and_then(|rest| memmem::find(rest, found)).map(|at| from + at) {
         text.splice(at..at + found.len(), by.iter().copied());
         from = at + by.len();
     }

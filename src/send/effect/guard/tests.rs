@@ -73,6 +73,14 @@ fn source() -> TokenSource {
 
 /// Judges what `build` makes of the placeholders of all secrets.
 fn judged(workspace: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Request) -> Result<Sent, Fault> {
+    judged_by(&grants(), workspace, build)
+}
+
+fn judged_by(
+    grant: &Grant,
+    workspace: &str,
+    build: impl Fn(&dyn Fn(&str) -> String) -> Request,
+) -> Result<Sent, Fault> {
     let secrets = secrets();
     let settings: Value =
         secrets.keys().map(|secret| (secret.to_string(), json!({"secret": secret.as_str()}))).collect();
@@ -80,12 +88,12 @@ fn judged(workspace: &str, build: impl Fn(&dyn Fn(&str) -> String) -> Request) -
     let sealed = seal(&settings, &secrets, occasion).unwrap();
     let seen: Value = serde_json::from_str(&sealed.settings).unwrap();
     let placeholder = |secret: &str| seen[secret].as_str().unwrap().to_owned();
-    let (plugin, workspace, route, grant) = (name("slack"), name(workspace), name("news"), grants());
+    let (plugin, workspace, route) = (name("slack"), name(workspace), name("news"));
     let permission = Permission {
         plugin: &plugin,
         workspace: &workspace,
         route: &route,
-        grant: &grant,
+        grant,
         seals: &sealed.seals,
         delivery: "0badcafe-1",
         due_at: Timestamp::UNIX_EPOCH,
@@ -182,6 +190,15 @@ fn a_grant_for_some_workspaces_is_none_for_others() {
     let asked = |_: &dyn Fn(&str) -> String| request("https://acme-only.example/");
     assert!(judged("acme", asked).is_ok());
     assert_eq!(judged("other", asked).unwrap_err().code, "not-granted");
+}
+
+#[test]
+fn a_whole_grant_for_some_workspaces_is_none_for_others() {
+    let grant = Grant { workspaces: vec![name("acme")], ..grants() };
+    let asked = |_: &dyn Fn(&str) -> String| request("https://hooks.example/");
+    assert!(judged_by(&grant, "acme", asked).is_ok());
+    let fault = judged_by(&grant, "other", asked).unwrap_err();
+    assert!(fault.code == "not-granted" && fault.message.contains("add other in switchbell.yaml"), "{}", fault.message);
 }
 
 #[test]

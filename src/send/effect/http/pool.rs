@@ -14,8 +14,9 @@ use crate::send::effect::guard::Allowed;
 /// Idle connections in all: what a burst leaves behind must not use up the files a process may have open.
 pub(super) const IDLE_MAX: usize = 512;
 
-/// Idle connections of one plugin and workspace to one origin: what a lane has in flight at once.
-pub(super) const IDLE_PER_ORIGIN_MAX: usize = 32;
+/// Idle connections of one plugin and workspace to one origin: what one queue has in flight at once, so that a burst does not
+/// open connections anew for each of its waves.
+pub(super) const IDLE_PER_ORIGIN_MAX: usize = 128;
 
 /// How long a connection may be idle: less than most servers and gateways in between allow.
 pub(super) const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
