@@ -30,6 +30,7 @@ mod plugins;
 mod preview;
 mod reports;
 mod resume;
+mod secrecy;
 mod simulation;
 mod support;
 mod threads;

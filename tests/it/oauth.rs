@@ -1,5 +1,6 @@
 //! Signing in by OAuth, against a real authorization server and the MCP server behind it, over real sockets.
 
+mod secrets;
 mod stage;
 
 use std::fs;

@@ -66,10 +66,11 @@ impl Mask {
     }
 }
 
-/// What gives a secret away: its value as it is, as it stands in URLs and in JSON, in base64, and what else its place
-/// makes of it. Of a URL that is what comes after the host, which servers like to quote.
+/// What gives a secret away: its value as it is, as it stands in URLs, in JSON and in JSON that JSON quotes, in base64, and
+/// what else its place makes of it. Of a URL that is what comes after the host, which servers like to quote.
 fn forms(place: &SecretPlace, value: &str) -> Vec<String> {
-    let mut forms = vec![value.to_owned(), encoded(value), in_json(value), STANDARD.encode(value)];
+    let in_json_twice = in_json(&in_json(value));
+    let mut forms = vec![value.to_owned(), encoded(value), in_json(value), in_json_twice, STANDARD.encode(value)];
     match place {
         SecretPlace::Basic => {
             forms.extend([basic(value), value.split_once(':').map_or(value, |(_, password)| password).to_owned()])

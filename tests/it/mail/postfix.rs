@@ -19,9 +19,9 @@ use super::stage::{Identity, config, mail, outcomes, plain, protected, send};
 use crate::support::PATIENCE;
 
 /// A Postfix of the test's own, with mailboxes for `ops` and `two` at example.com.
-struct Postfix {
+pub struct Postfix {
     clear: u16,
-    implicit: u16,
+    pub implicit: u16,
     lines: Receiver<String>,
     child: Child,
     folder: TempDir,
@@ -101,7 +101,7 @@ notify_classes =
 ";
 
 impl Postfix {
-    fn start(identity: &Identity) -> Self {
+    pub fn start(identity: &Identity) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap().to_owned();
         let (clear, implicit) = (free_port(), free_port());
@@ -133,7 +133,7 @@ impl Postfix {
     }
 
     /// Waits until it has logged this.
-    fn wait_for(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = Vec::new();
         loop {
@@ -150,7 +150,7 @@ impl Postfix {
     }
 
     /// The mails in a mailbox.
-    fn mailbox(&self, name: &str) -> Vec<Vec<u8>> {
+    pub fn mailbox(&self, name: &str) -> Vec<Vec<u8>> {
         let new = self.path(&format!("mail/{name}/new"));
         let listed = String::from_utf8(run(as_root("ls").arg(&new))).unwrap();
         listed.lines().map(|file| run(as_root("cat").arg(new.join(file)))).collect()

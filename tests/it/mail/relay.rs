@@ -42,6 +42,10 @@ fn python() -> Command {
 
 impl Relay {
     pub async fn start(setup: Setup<'_>) -> Self {
+        Self::with_password(setup, PASSWORD).await
+    }
+
+    pub async fn with_password(setup: Setup<'_>, password: &str) -> Self {
         let mut settings = json!({ "tls": setup.tls });
         if let Some((certificate, key)) = setup.identity {
             settings["certificate"] = json!(certificate);
@@ -49,7 +53,7 @@ impl Relay {
         }
         if setup.signs_in {
             settings["user"] = json!(USER);
-            settings["password"] = json!(PASSWORD);
+            settings["password"] = json!(password);
         }
         let mut command = python();
         command.arg(root().join("tests/peers/smtp/server.py")).arg(settings.to_string());

@@ -26,6 +26,8 @@ pub struct Authorization {
     pub issuer: String,
     /// The MCP server.
     pub mcp: String,
+    /// The token endpoint that takes assertions.
+    pub assertions: String,
 }
 
 impl Authorization {
@@ -39,7 +41,8 @@ impl Authorization {
         let said: Value = serde_json::from_str(&line.unwrap().expect("it ended")).unwrap();
         let address = |key: &str| said[key].as_str().unwrap().to_owned();
         let (issuer, mcp, control) = (address("issuer"), address("mcp"), address("control"));
-        Self { _child: child, _said: lines, client: redirectless(), control, issuer, mcp }
+        let (assertions, client) = (address("assertions"), redirectless());
+        Self { _child: child, _said: lines, client, control, issuer, mcp, assertions }
     }
 
     /// The grants that were asked for, and the error of each that was refused.
@@ -53,6 +56,12 @@ impl Authorization {
     /// How many grants of this kind were given.
     pub async fn given(&self, kind: &str) -> usize {
         self.grants().await.iter().filter(|(grant, error)| grant == kind && error.is_none()).count()
+    }
+
+    /// A new private key for assertions by this algorithm of JSON Web Tokens, which is the key's id, too.
+    pub async fn key(&self, algorithm: &str) -> String {
+        let answer = self.client.post(format!("{}/keys/{algorithm}", self.control)).send().await.unwrap();
+        answer.text().await.unwrap()
     }
 
     /// Closes the authorization server (`down`) or opens it (`up`), or has the MCP server take no token (`deaf`).

@@ -2,10 +2,12 @@
 
 mod agent;
 mod authorization;
+mod endpoint;
 pub mod misbehaving;
 mod outbox;
 mod peer;
 mod polling;
+mod posting;
 mod server;
 mod sink;
 
@@ -17,9 +19,11 @@ use tempfile::TempDir;
 
 pub use agent::{Agent, KEY as AGENT_KEY};
 pub use authorization::{Authorization, open, refuse, sign_in};
+pub use endpoint::{Arrived, Endpoint};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use peer::{Over, Peer, Stage};
 pub use polling::Polling;
+pub use posting::Posting;
 pub use server::{Server, run};
 pub use sink::{Reply, Sink};
 

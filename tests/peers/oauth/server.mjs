@@ -1,9 +1,11 @@
-// An authorization server (oidc-provider) and an MCP server behind it (the official SDK), each on a port of its own.
+// An authorization server (oidc-provider) and an MCP server behind it (the official SDK), each on a port of its own. Beside
+// the MCP server is a token endpoint that takes assertions, verified by jose, which the authorization server has no grant
+// for.
 //
 // Prints one line of JSON with their addresses, and ends when its standard input does. The tests steer it at
 // /control on the MCP server's port: GET /control/grants says which grants were given or refused, POST
 // /control/authorization/down and /up close and open the authorization server, /control/authorization/deaf has the MCP
-// server take no token.
+// server take no token. POST /control/keys/ALGORITHM makes a key pair for assertions, and answers with the private key.
 import http from "node:http";
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -11,6 +13,7 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { InvalidTokenError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { requireBearerAuth } from "@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js";
 import express from "express";
+import { exportPKCS8, generateKeyPair, jwtVerify } from "jose";
 import Provider from "oidc-provider";
 
 const SCOPE = "outbox:read";
@@ -57,6 +60,9 @@ const provider = new Provider(issuer, {
     revocation: { enabled: true },
     resourceIndicators: {
       enabled: true,
+      defaultResource: (_context, _client, oneOf) => oneOf ?? resource,
+      // A renewal that names no resource is for the one that was granted.
+      useGrantedResource: () => true,
       getResourceServerInfo: (_context, indicator) => {
         if (indicator !== resource) throw new Error(`unknown resource ${indicator}`);
         return { scope: SCOPE, audience: resource, accessTokenFormat: "opaque", accessTokenTTL: 3600 };
@@ -119,6 +125,47 @@ app.all("/mcp", signedIn, async (request, response) => {
   await server.connect(transport);
   await transport.handleRequest(request, response);
 });
+
+const BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const ASSERTIONS = `${origin}/assertions/token`;
+const keys = new Map();
+const seen = new Set();
+
+/** The token for an assertion that is good (RFC 7523, section 3); each is taken once. */
+async function granted(form) {
+  if (form.grant_type !== BY_ASSERTION) throw new Error(`another grant: ${form.grant_type}`);
+  const { payload, protectedHeader } = await jwtVerify(form.assertion, ({ kid }) => keys.get(kid), {
+    audience: ASSERTIONS,
+    issuer: "bell@example.com",
+    maxTokenAge: "10m",
+    requiredClaims: ["exp", "iat", "jti"],
+    subject: "admin@example.com",
+    typ: "JWT",
+  });
+  const { alg, kid } = protectedHeader;
+  if (alg !== kid) throw new Error(`the key ${kid} is not for ${alg}`);
+  if (payload.exp - payload.iat > 3600) throw new Error("it counts for too long");
+  if (payload.scope !== SCOPE || form.scope !== SCOPE) throw new Error("another scope");
+  if (seen.has(payload.jti)) throw new Error("it was used before");
+  seen.add(payload.jti);
+  return `token-by-an-assertion-of-${kid}-${payload.jti}`;
+}
+
+app.post("/assertions/token", express.urlencoded({ extended: false }), async (request, response) => {
+  try {
+    response.json({ access_token: await granted(request.body), token_type: "Bearer", expires_in: 3600 });
+    grants.push({ grant: BY_ASSERTION, error: null });
+  } catch (error) {
+    grants.push({ grant: BY_ASSERTION, error: error.message });
+    response.status(400).json({ error: "invalid_grant", error_description: error.message });
+  }
+});
+app.post("/control/keys/:algorithm", async (request, response) => {
+  const { algorithm } = request.params;
+  const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  keys.set(algorithm, publicKey);
+  response.type("text/plain").send(await exportPKCS8(privateKey));
+});
 app.get("/control/grants", (_request, response) => response.json(grants));
 app.post("/control/authorization/down", (_request, response) => {
   authorization.close(() => response.end());
@@ -134,5 +181,5 @@ app.post("/control/authorization/deaf", (_request, response) => {
 });
 serve = app;
 
-console.log(JSON.stringify({ issuer, mcp: resource, control: `${origin}/control` }));
+console.log(JSON.stringify({ issuer, mcp: resource, control: `${origin}/control`, assertions: ASSERTIONS }));
 process.stdin.on("end", () => process.exit(0)).resume();

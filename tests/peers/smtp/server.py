@@ -7,11 +7,11 @@ The one argument is a JSON object: `tls` (`none`, `starttls`, `implicit`), `cert
 What is before the `@` up to the first dot decides:
 
     busy      RCPT is answered 451            deferred  the final dot is answered 451
-    gone      RCPT is answered 550            full      the final dot is answered 552
-    closing   RCPT is answered 421            dropped   the connection is cut after the final dot
-    echo      RCPT is answered 550 with the   torn      the connection is cut at DATA
-              password                        bye       the connection is closed after an accepted mail
-    idle      the relay says 421 after an accepted mail, and closes
+    later     RCPT is answered 451 once       full      the final dot is answered 552
+    gone      RCPT is answered 550            dropped   the connection is cut after the final dot
+    closing   RCPT is answered 421            torn      the connection is cut at DATA
+    echo      RCPT is answered 550 with the   bye       the connection is closed after an accepted mail
+              password                        idle      421 after an accepted mail, and it is closed
 """
 
 import asyncio
@@ -69,6 +69,7 @@ class Relay(SMTP):
 class Handler:
     def __init__(self, settings):
         self.settings = settings
+        self.seen = set()
 
     async def handle_EHLO(self, server, session, envelope, hostname, responses):
         session.host_name = hostname
@@ -78,6 +79,9 @@ class Handler:
     async def handle_RCPT(self, server, session, envelope, address, options):
         local = address.split("@")[0].split(".")[0]
         report("recipient", address)
+        if local == "later" and address not in self.seen:
+            self.seen.add(address)
+            return RECIPIENT_ANSWERS["busy"]
         if local == "echo":
             return f"550 5.7.1 your password is {self.settings['password']}"
         if local == "closing":

@@ -23,13 +23,15 @@ pub(super) enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     Size { size: u64, digits: u8 },
+    SizeSpace { size: u64 },
     Extension { size: u64 },
     SizeLineFeed { size: u64 },
     Content { left: u64 },
     ContentReturn,
     ContentLineFeed,
     TrailerStart,
-    Trailer,
+    TrailerName,
+    TrailerValue,
     TrailerLineFeed,
     LastLineFeed,
     End,
@@ -70,7 +72,7 @@ impl Body {
                     }
                     *at = at.after(byte)?;
                     rest = after;
-                    if matches!(at, At::Extension { .. } | At::Trailer) {
+                    if matches!(at, At::SizeSpace { .. } | At::Extension { .. } | At::TrailerName | At::TrailerValue) {
                         *ignored += 1;
                     }
                     if *ignored > IGNORED_BYTES_MAX {
@@ -100,21 +102,33 @@ impl At {
                 let digit = (byte as char).to_digit(16).unwrap_or_default();
                 Self::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
             }
-            (Self::Size { size, digits: 1.. } | Self::Extension { size }, b'\r') => Self::SizeLineFeed { size },
-            (Self::Size { size, digits: 1.. }, b';' | b' ' | b'\t') => Self::Extension { size },
+            (Self::Size { size, digits: 1.. } | Self::SizeSpace { size } | Self::Extension { size }, b'\r') => {
+                Self::SizeLineFeed { size }
+            }
+            // Another number behind the space would be a second size.
+            (Self::Size { size, digits: 1.. } | Self::SizeSpace { size }, b' ' | b'\t') => Self::SizeSpace { size },
+            (Self::Size { size, digits: 1.. } | Self::SizeSpace { size }, b';') => Self::Extension { size },
             (Self::Extension { size }, byte) if byte != b'\n' => Self::Extension { size },
             (Self::SizeLineFeed { size: 0 }, b'\n') => Self::TrailerStart,
             (Self::SizeLineFeed { size }, b'\n') => Self::Content { left: size },
             (Self::ContentReturn, b'\r') => Self::ContentLineFeed,
             (Self::ContentLineFeed, b'\n') => NEXT_CHUNK,
             (Self::TrailerStart, b'\r') => Self::LastLineFeed,
-            (Self::Trailer, b'\r') => Self::TrailerLineFeed,
-            (Self::TrailerStart | Self::Trailer, byte) if byte != b'\n' => Self::Trailer,
+            // Nobody reads them, but what is none of them shows that the chunks were read wrongly.
+            (Self::TrailerStart | Self::TrailerName, byte) if is_token(byte) => Self::TrailerName,
+            (Self::TrailerName, b':') => Self::TrailerValue,
+            (Self::TrailerValue, b'\r') => Self::TrailerLineFeed,
+            (Self::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => Self::TrailerValue,
             (Self::TrailerLineFeed, b'\n') => Self::TrailerStart,
             (Self::LastLineFeed, b'\n') => Self::End,
             _ => return Err(Malformed("the chunks of the answer cannot be read")),
         })
     }
+}
+
+/// Whether a header's name may hold it (RFC 9110, 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
@@ -163,8 +177,12 @@ mod tests {
             "-1\r\n",
             "+1\r\n",
             "0x1\r\n",
+            "1 2\r\n",
             "0\r\nname: x\n",
             "1;a\nb",
+            "0\r\nno colon\r\n\r\n",
+            "0\r\n5\r\nhello\r\n",
+            "0\r\na : b\r\n\r\n",
         ] {
             assert!(taken(Body::chunked, bytes).is_err(), "{bytes:?}");
         }

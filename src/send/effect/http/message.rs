@@ -82,7 +82,10 @@ pub(super) fn head(bytes: &[u8], asked: &Method) -> Result<Option<(Head, usize)>
         Err(_) => return Err(Malformed("the answer is not HTTP/1.1")),
     };
     let status = answer.code.unwrap_or_default();
-    let body = body(status, asked, answer.headers)?;
+    if status < 100 {
+        return Err(Malformed("the answer's status is none of HTTP's"));
+    }
+    let body = body((status, answer.version), asked, answer.headers)?;
     let closes = tokens(answer.headers, "connection").any(|token| token.eq_ignore_ascii_case("close"));
     let headers = answer
         .headers
@@ -93,13 +96,21 @@ pub(super) fn head(bytes: &[u8], asked: &Method) -> Result<Option<(Head, usize)>
 }
 
 /// Where the body ends (RFC 9112, 6.3).
-fn body(status: u16, asked: &Method, headers: &[httparse::Header<'_>]) -> Result<Body, Malformed> {
+fn body(
+    (status, version): (u16, Option<u8>),
+    asked: &Method,
+    headers: &[httparse::Header<'_>],
+) -> Result<Body, Malformed> {
     if status < 200 || status == 204 || status == 304 || asked == Method::HEAD {
         return Ok(Body::Exactly(0));
     }
     let mut lengths = tokens(headers, "content-length");
     let length = lengths.next();
     if let Some(coding) = tokens(headers, "transfer-encoding").last() {
+        // Chunks came with HTTP/1.1; whoever says both is not to be believed about either (RFC 9112, 6.1).
+        if version == Some(0) {
+            return Err(Malformed("the answer is HTTP/1.0 and has a transfer encoding"));
+        }
         // An answer that says both was made by two who disagree: nothing after it can be trusted.
         return match (coding.eq_ignore_ascii_case("chunked"), length) {
             (true, None) => Ok(Body::chunked()),

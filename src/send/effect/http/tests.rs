@@ -1,6 +1,7 @@
 //! Requests to real listeners, which count connections and remember what they were sent.
 
 mod answers;
+mod framing;
 mod handed_on;
 mod peer;
 

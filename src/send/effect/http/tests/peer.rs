@@ -133,7 +133,7 @@ impl Peer {
 }
 
 /// Reads a request to its end.
-async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+pub(super) async fn request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
