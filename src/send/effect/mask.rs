@@ -44,6 +44,13 @@ impl Mask {
         mask
     }
 
+    /// For what an authorization server says: the credentials that it was told for the token of this secret.
+    pub(super) fn of_credentials(name: &Name, told: &[String]) -> Self {
+        let mark = format!("[secret {name}]").into_bytes();
+        let forms = told.iter().flat_map(|value| forms(&SecretPlace::Connector, value));
+        Self { telling: forms.map(|form| (form.into_bytes(), mark.clone())).collect() }
+    }
+
     fn add(&mut self, name: &Name, secret: &Secret, value: &str) {
         if secret.is_weak || secret.place == SecretPlace::Sign {
             return;
@@ -69,8 +76,11 @@ impl Mask {
 /// What gives a secret away: its value as it is, as it stands in URLs, in JSON and in JSON that JSON quotes, in base64, and
 /// what else its place makes of it. Of a URL that is what comes after the host, which servers like to quote.
 fn forms(place: &SecretPlace, value: &str) -> Vec<String> {
-    let in_json_twice = in_json(&in_json(value));
-    let mut forms = vec![value.to_owned(), encoded(value), in_json(value), in_json_twice, STANDARD.encode(value)];
+    let mut forms = vec![value.to_owned(), encoded(value), STANDARD.encode(value)];
+    let quoted = in_json(value);
+    if quoted != value {
+        forms.extend([in_json(&quoted), quoted]);
+    }
     match place {
         SecretPlace::Basic => {
             forms.extend([basic(value), value.split_once(':').map_or(value, |(_, password)| password).to_owned()])

@@ -14,6 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
 
+use super::mask::Mask;
 use super::{denied, fault};
 use crate::clock::{Clock, later, until};
 use crate::config::{TokenGrant, TokenSource};
@@ -153,7 +154,12 @@ impl Tokens {
     }
 
     async fn asked(&self, name: &Name, ask: Ask, client: &impl Post) -> Result<Result<Granted, Refused>, Fault> {
-        let (status, body) = client.post(ask).await.map_err(|fault| unavailable(name, &fault.message))?;
+        let mask = Mask::of_credentials(name, &ask.credentials);
+        let (status, mut body) = client.post(ask).await.map_err(|fault| unavailable(name, &fault.message))?;
+        // Servers quote what they refuse. A token that is given is not looked through: it may be the very one it was asked by.
+        if !(200..300).contains(&status) {
+            mask.apply(&mut body);
+        }
         answer::read(status, &body).map_err(|why| unavailable(name, &why))
     }
 }

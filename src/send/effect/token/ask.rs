@@ -22,6 +22,8 @@ pub(in crate::send::effect) struct Ask {
     pub(in crate::send::effect) authorization: Option<String>,
     /// `application/x-www-form-urlencoded`.
     pub(in crate::send::effect) body: String,
+    /// What of it nobody else may know.
+    pub(in crate::send::effect) credentials: Vec<String>,
 }
 
 impl Ask {
@@ -32,16 +34,18 @@ impl Ask {
         now: Timestamp,
     ) -> Result<Self, String> {
         let mut form = form_urlencoded::Serializer::new(String::new());
-        let mut authorization = None;
+        let (mut authorization, mut credentials) = (None, Vec::new());
         match &source.grant {
             TokenGrant::ClientCredentials { client_id, client_secret } => {
                 form.append_pair("grant_type", "client_credentials");
                 authorization = client(&mut form, client_id, Some(client_secret), secret_in_body);
+                credentials.push(client_secret.clone());
             }
             TokenGrant::RefreshToken { client_id, client_secret, .. } => {
                 form.append_pair("grant_type", "refresh_token");
                 form.append_pair("refresh_token", refresh_token.unwrap_or_default());
                 authorization = client(&mut form, client_id, client_secret.as_deref(), secret_in_body);
+                credentials.extend([client_secret.as_deref(), refresh_token].into_iter().flatten().map(str::to_owned));
             }
             TokenGrant::JwtBearer { issuer, subject, key, key_id } => {
                 let claims = assertion::Claims {
@@ -52,7 +56,9 @@ impl Ask {
                     now,
                 };
                 form.append_pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
-                form.append_pair("assertion", &assertion::signed(&claims, key, key_id.as_deref())?);
+                let assertion = assertion::signed(&claims, key, key_id.as_deref())?;
+                form.append_pair("assertion", &assertion);
+                credentials.push(assertion);
             }
         }
         if !source.scopes.is_empty() {
@@ -61,8 +67,9 @@ impl Ask {
         if let (Some(audience), false) = (&source.audience, matches!(source.grant, TokenGrant::JwtBearer { .. })) {
             form.append_pair("audience", audience);
         }
+        credentials.extend(authorization.as_deref().and_then(|value| value.strip_prefix("Basic ")).map(str::to_owned));
         let (url, private) = (source.token_url.clone(), source.private);
-        Ok(Self { url, private, authorization, body: form.finish() })
+        Ok(Self { url, private, authorization, body: form.finish(), credentials })
     }
 
     /// The request. The operator wrote the URL, so that an address in it is its own permission.

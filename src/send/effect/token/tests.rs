@@ -142,6 +142,21 @@ async fn a_refusal_is_told_in_the_servers_words_and_not_asked_for_again_at_once(
 }
 
 #[tokio::test]
+async fn a_server_that_quotes_what_it_refuses_does_not_spread_it() {
+    const QUOTES: &str = r#"{"error": "invalid_grant", "error_description":
+        "s&cret-of-the-robot s%26cret-of-the-robot cm8lM0Fib3Q6cyUyNmNyZXQtb2YtdGhlLXJvYm90 refresh-1"}"#;
+    let mut source = refresh_token("refresh-1");
+    source.grant = TokenGrant::RefreshToken {
+        client_id: "ro:bot".to_owned(),
+        client_secret: Some("s&cret-of-the-robot".to_owned()),
+        refresh_token: "refresh-1".to_owned(),
+    };
+    let fault = stage().tokens.get(&name(), &source, &Server::answering(&[(400, QUOTES)])).await.unwrap_err();
+    let quoted = "invalid_grant ([secret crm] [secret crm] [secret crm] [secret crm])";
+    assert!(fault.message.ends_with(quoted), "{}", fault.message);
+}
+
+#[tokio::test]
 async fn what_is_neither_token_nor_refusal_may_be_better_later() {
     for answer in [
         (503, "busy"),

@@ -53,7 +53,7 @@ pub(super) fn any(rng: &mut Rng) -> Form {
 
 /// Some servers write an empty line before an answer.
 fn line_ends(rng: &mut Rng) -> &'static [u8] {
-    *rng.choice(&[&b"\r\n"[..], b"\n", b"\r\n\r\n"]).unwrap()
+    rng.choice(&[&b"\r\n"[..], b"\n", b"\r\n\r\n"]).unwrap()
 }
 
 fn interim(bytes: &mut Vec<u8>, rng: &mut Rng) {
@@ -132,7 +132,7 @@ fn last(form: &mut Form, rng: &mut Rng) {
 
 fn version(rng: &mut Rng) -> &'static str {
     match rng.u8(..40) {
-        0 => *rng.choice(&["HTTP/2.0", "HTTP/1.2", "http/1.1", "ICY", "HTTP/1.1 "]).unwrap(),
+        0 => rng.choice(&["HTTP/2.0", "HTTP/1.2", "http/1.1", "ICY", "HTTP/1.1 "]).unwrap(),
         1..=4 => "HTTP/1.0",
         _ => "HTTP/1.1",
     }
@@ -231,5 +231,5 @@ fn extension(rng: &mut Rng) -> &'static str {
     if rng.u8(..5) > 0 {
         return "";
     }
-    *rng.choice(&[";a", ";a=b", ";a=\"b;c\"", " ;a=b", "  ", "\t", "; a = b"]).unwrap()
+    rng.choice(&[";a", ";a=b", ";a=\"b;c\"", " ;a=b", "  ", "\t", "; a = b"]).unwrap()
 }
