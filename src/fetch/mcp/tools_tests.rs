@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::called::trouble;
 use super::http_tests::{Got, Site, common, json_answer, legacy, modern, result, secret};
@@ -208,7 +208,7 @@ fn program(script: &str, starts: &Path, times: Times) -> Caller {
         poll: Poll::default(),
     };
     let secrets = BTreeMap::new();
-    let way = Way::new(&"acme".parse().unwrap(), &connector, &common(&secrets, Times::default())).unwrap();
+    let way = Way::new(&"acme".parse().unwrap(), &connector, &common(&secrets, times)).unwrap();
     Caller::new(way, &connector)
 }
 
