@@ -33,7 +33,7 @@ struct Verdict {
     resume: Change,
     remember: Change,
     /// The receipt of an agent's run, which may report something.
-    receipt: Option<Receipt>,
+    receipt: Option<Box<Receipt>>,
 }
 
 /// Why no further step is made.
@@ -314,7 +314,7 @@ impl Run<'_> {
             (Some(note), Some(reference)) if !note.contains(reference.as_str()) => Some(format!("{reference}: {note}")),
             (note, reference) => note.or_else(|| reference.clone()),
         };
-        let receipt = manifest.agent.then_some(receipt);
+        let receipt = manifest.agent.then(|| Box::new(receipt));
         Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, receipt, ..Verdict::default() })
     }
 
