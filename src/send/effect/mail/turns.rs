@@ -17,6 +17,9 @@ const REPLY_BYTES_MAX: usize = 16 * 1024;
 /// The line that stands for the greeting on a connection that was greeted before TLS began: the library waits for one.
 const GREETED: &[u8] = b"220 greeted\r\n";
 
+/// How a relay says, whenever it likes, that it closes the connection.
+const CLOSING: &[u8] = b"421";
+
 /// A stream that takes turns.
 #[derive(Debug)]
 pub(super) struct Turns<S> {
@@ -25,6 +28,8 @@ pub(super) struct Turns<S> {
     /// What is handed out before anything is read.
     before: &'static [u8],
     reply: Reply,
+    /// Whether the other side said that it closes the connection.
+    closes: bool,
 }
 
 /// How far the reply of this turn has come.
@@ -36,12 +41,13 @@ struct Reply {
     /// Whether this line is the last one: its fourth byte is no hyphen.
     is_last: bool,
     is_complete: bool,
+    after_return: bool,
 }
 
 impl<S> Turns<S> {
     /// On a new connection, where the other side speaks first.
     pub(super) fn new(stream: S, peer: SocketAddr) -> Self {
-        Self { stream, peer, before: b"", reply: Reply::default() }
+        Self { stream, peer, before: b"", reply: Reply::default(), closes: false }
     }
 
     /// On a connection where the greeting is over.
@@ -51,31 +57,46 @@ impl<S> Turns<S> {
 }
 
 impl Reply {
-    /// Follows what was read, and makes it ASCII: a relay's words may be in any encoding.
-    fn take(&mut self, read: &mut [u8]) -> io::Result<()> {
-        for byte in read {
+    /// Follows what was read, and makes it ASCII: a relay's words may be in any encoding. Says how much of it is the
+    /// reply: behind one, a relay may only say that it closes the connection (RFC 5321 §3.8), which is not handed out.
+    fn take(&mut self, read: &mut [u8]) -> io::Result<usize> {
+        let all = read.len();
+        for at in 0..all {
             if self.is_complete {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "the relay spoke out of turn"));
+                return match read.get(at..) {
+                    Some(rest) if rest.starts_with(CLOSING) => Ok(at),
+                    _ => Err(broken("the relay spoke out of turn")),
+                };
             }
+            let Some(byte) = read.get_mut(at) else { break };
             self.bytes += 1;
             self.line_bytes += 1;
             if self.line_bytes == 4 {
                 self.is_last = *byte != b'-';
             }
             if *byte == b'\n' {
+                // Whoever reads the reply waits for both.
+                if !self.after_return {
+                    return Err(broken("the relay ends a line without a carriage return"));
+                }
                 // A line of fewer bytes is no reply; whoever reads it says so.
                 self.is_complete = self.is_last || self.line_bytes < 4;
                 self.line_bytes = 0;
             }
+            self.after_return = *byte == b'\r';
             if !byte.is_ascii() {
                 *byte = b'?';
             }
         }
         if self.bytes > REPLY_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the relay's reply never ends"));
+            return Err(broken("the relay's reply never ends"));
         }
-        Ok(())
+        Ok(all)
     }
+}
+
+fn broken(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
@@ -87,15 +108,25 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
             this.before = later;
             return Poll::Ready(Ok(()));
         }
+        if this.closes {
+            return Poll::Ready(Ok(()));
+        }
         let filled = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        Poll::Ready(this.reply.take(buffer.filled_mut().get_mut(filled..).unwrap_or_default()))
+        let read = buffer.filled_mut().get_mut(filled..).unwrap_or_default();
+        let (all, taken) = (read.len(), this.reply.take(read)?);
+        this.closes = taken < all;
+        buffer.set_filled(filled + taken);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Turns<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if this.closes {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         this.reply = Reply::default();
         Pin::new(&mut this.stream).poll_write(context, bytes)
     }
@@ -124,7 +155,8 @@ mod tests {
         let mut read = String::new();
         for part in parts {
             let mut part = part.to_vec();
-            reply.take(&mut part).map_err(|error| error.to_string())?;
+            let taken = reply.take(&mut part).map_err(|error| error.to_string())?;
+            part.truncate(taken);
             read.push_str(&String::from_utf8(part).unwrap());
         }
         Ok(read)
@@ -149,6 +181,8 @@ mod tests {
         let out_of_turn = Err("the relay spoke out of turn".to_owned());
         assert_eq!(read(&[b"220 go ahead\r\n250 injected\r\n"]), out_of_turn);
         assert_eq!(read(&[b"250-a\r\n250 b\r\n", b"2"]), out_of_turn);
+        assert_eq!(read(&[b"250 ok\r\n421 closing\r\n"]), Ok("250 ok\r\n".to_owned()));
+        assert_eq!(read(&[b"250 ok\n"]), Err("the relay ends a line without a carriage return".to_owned()));
         let endless = vec![b'2'; REPLY_BYTES_MAX + 1];
         assert_eq!(read(&[&endless]), Err("the relay's reply never ends".to_owned()));
     }
