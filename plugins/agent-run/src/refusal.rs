@@ -136,6 +136,7 @@ impl Refusal {
     /// What was to begin a run brought no complete answer.
     pub(crate) fn of_start_fault(fault: &Fault) -> Self {
         let kind = match fault.reach {
+            Reach::Denied if fault.code == "token-refused" => Reconnect,
             Reach::Denied => Reject,
             Reach::Unsent | Reach::Refused => Retry,
             Reach::Unanswered => Unknown,

@@ -36,11 +36,13 @@ pub fn words(fault: &Fault) -> &str {
     if fault.message.is_empty() { &fault.code } else { &fault.message }
 }
 
-/// The attempt failed because its effect brought no complete answer: repeated unless that cannot help (`denied`) or
-/// might do it twice (`unanswered`).
+/// The attempt failed because its effect brought no complete answer: repeated unless that cannot help (`denied`), waits for
+/// a person (an access token is refused) or might do it twice (`unanswered`).
 #[inline(never)]
 pub fn fault(fault: &Fault) -> Action {
     let kind = match fault.reach {
+        // The authorization server refuses the credential: a person must mend it, and nothing is lost meanwhile.
+        Reach::Denied if fault.code == "token-refused" => FailureKind::Reconnect,
         Reach::Denied => FailureKind::Reject,
         Reach::Unsent | Reach::Refused => FailureKind::Retry,
         Reach::Unanswered => FailureKind::Unknown,
@@ -66,15 +68,16 @@ mod tests {
     #[test]
     fn how_far_an_effect_got_decides_whether_it_is_repeated() {
         let cases = [
-            (Reach::Denied, FailureKind::Reject),
-            (Reach::Unsent, FailureKind::Retry),
-            (Reach::Refused, FailureKind::Retry),
-            (Reach::Unanswered, FailureKind::Unknown),
+            (Reach::Denied, "not-granted", FailureKind::Reject),
+            (Reach::Denied, "token-refused", FailureKind::Reconnect),
+            (Reach::Unsent, "connect", FailureKind::Retry),
+            (Reach::Refused, "code", FailureKind::Retry),
+            (Reach::Unanswered, "timeout", FailureKind::Unknown),
         ];
-        for (reach, kind) in cases {
+        for (reach, code, kind) in cases {
             let answer = Fault {
                 reach,
-                code: "code".to_owned(),
+                code: code.to_owned(),
                 message: "what happened".to_owned(),
                 status: None,
                 after_seconds: Some(7),

@@ -12,12 +12,15 @@ pub(in crate::config) struct PlaceEntry(pub SecretPlace);
 const KEY_BYTES_MAX: usize = 256;
 
 /// Headers that the host sets itself and no secret may replace.
-const HOST_HEADERS: [&str; 12] = [
+const HOST_HEADERS: [&str; 15] = [
+    "accept-encoding",
     "connection",
     "content-length",
     "content-type",
+    "cookie",
     "expect",
     "host",
+    "http2-settings",
     "keep-alive",
     "te",
     "trailer",

@@ -67,9 +67,37 @@ impl Mask {
 
     /// Takes the secrets out of a text.
     pub(super) fn apply(&self, text: &mut Vec<u8>) {
-        for (telling, mark) in &self.telling {
-            replace_all(text, telling, mark);
+        let all = text.len();
+        self.apply_and_cut(text, all);
+    }
+
+    /// Takes the secrets out of a text and leaves of it what was among the first `kept` bytes. Whoever chooses the cut must
+    /// not see a part of a secret: what begins before the cut is looked for beyond it, too.
+    pub(super) fn apply_and_cut(&self, text: &mut Vec<u8>, kept: usize) {
+        let place = |telling: &[u8], from: usize| {
+            let rest = text.get(from..)?;
+            memmem::find(rest, telling).map(|at| from + at)
+        };
+        let mut places: Vec<Option<usize>> = self.telling.iter().map(|(telling, _)| place(telling, 0)).collect();
+        let kept = kept.min(text.len());
+        let (mut masked, mut at) = (Vec::with_capacity(kept), 0);
+        while at < kept {
+            let found = places.iter().zip(&self.telling).filter_map(|(place, telling)| Some(((*place)?, telling)));
+            let next = found.min_by_key(|(place, (telling, _))| (*place, std::cmp::Reverse(telling.len())));
+            let next = next.filter(|(place, _)| *place < kept);
+            let until = next.map_or(kept, |(place, _)| place);
+            masked.extend_from_slice(text.get(at..until).unwrap_or_default());
+            at = until;
+            let Some((_, (telling, mark))) = next else { break };
+            masked.extend_from_slice(mark);
+            at += telling.len();
+            for (found, (telling, _)) in places.iter_mut().zip(&self.telling) {
+                if found.is_some_and(|found| found < at) {
+                    *found = place(telling, at);
+                }
+            }
         }
+        *text = masked;
     }
 }
 

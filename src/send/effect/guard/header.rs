@@ -33,8 +33,9 @@ pub(super) fn sent(headers: Vec<Header>) -> Result<HeaderMap, Fault> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for Header { name, value, is_secret } in headers {
         let unusable =
-            |_| denied("headers", format!("the value of header {name} has characters that headers cannot hold"));
-        let mut value = HeaderValue::from_str(&value).map_err(unusable)?;
+            || denied("headers", format!("the value of header {name} has characters that headers cannot hold"));
+        let ascii = Some(&value).filter(|value| value.is_ascii());
+        let mut value = ascii.and_then(|value| HeaderValue::from_str(value).ok()).ok_or_else(unusable)?;
         value.set_sensitive(is_secret);
         map.append(name, value);
     }

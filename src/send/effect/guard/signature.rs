@@ -42,8 +42,8 @@ pub(super) fn signed(
         .map(|signature| Ok((signature.marker.as_str(), one(signature, (sent, headers, signatures), filling)?)))
         .collect::<Result<Vec<_>, Fault>>()?;
     for (marker, signature) in written {
-        // The first that holds it; one marker is one signature.
-        let mut places = headers.iter_mut().filter(|header| header.value.contains(marker));
+        // Never in a header with a secret: whether a guessed part of it stands there would tell what it is.
+        let mut places = headers.iter_mut().filter(|header| !header.is_secret && header.value.contains(marker));
         let (Some(header), None) = (places.next(), places.next()) else {
             return Err(wrong("the marker of a signature stands in exactly one header".to_owned()));
         };
@@ -111,9 +111,10 @@ fn message(
             Part::BodyHash(other) => return Err(wrong(format!("the body's hash {other:?} is not sha256"))),
             Part::Header(name) => {
                 let is_meant = |header: &&Header| header.name.as_str().eq_ignore_ascii_case(name);
-                let value = headers.iter().find(is_meant).map(|header| header.value.as_str());
-                let value = value.ok_or_else(|| wrong(format!("the request has no header {name:?} to sign")))?;
-                if all.iter().any(|signature| value.contains(&signature.marker)) {
+                let header = headers.iter().find(is_meant);
+                let header = header.ok_or_else(|| wrong(format!("the request has no header {name:?} to sign")))?;
+                let value = &header.value;
+                if !header.is_secret && all.iter().any(|signature| value.contains(&signature.marker)) {
                     return Err(wrong(format!("header {name} holds a signature and cannot be signed itself")));
                 }
                 message.extend_from_slice(value.as_bytes());

@@ -39,7 +39,7 @@ impl Wishes {
 
 /// An answer without the secrets that its request carried, and without what nobody asked for. A body in an encoding that was
 /// not asked for is left out, since nothing could be masked in it.
-pub(super) fn handed_on(mut answer: Response, wishes: &Wishes, mask: &Mask) -> Response {
+pub(super) fn handed_on(mut answer: Response, wishes: &Wishes, mask: &Mask, kept_bytes: usize) -> Response {
     let is_encoded = |(name, value): &(String, String)| {
         name == "content-encoding" && !value.trim().is_empty() && !value.trim().eq_ignore_ascii_case("identity")
     };
@@ -54,7 +54,8 @@ pub(super) fn handed_on(mut answer: Response, wishes: &Wishes, mask: &Mask) -> R
             mask.apply(&mut bytes);
             *value = String::from_utf8_lossy(&bytes).into_owned();
         }
-        mask.apply(&mut answer.body);
     }
+    answer.truncated |= answer.body.len() > kept_bytes;
+    mask.apply_and_cut(&mut answer.body, kept_bytes);
     answer
 }

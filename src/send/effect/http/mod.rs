@@ -30,6 +30,9 @@ use pool::{Pool, User};
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bytes kept of an answer's body: error texts and receipts are far smaller.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
+/// Bytes read beyond what is kept of the answer to a request with a secret, so that one that stands across the cut is
+/// masked: more than any secret has, however it is written.
+const BEYOND_THE_CUT_BYTES: usize = 128 * 1024;
 /// The status of an answer to a request whose credential is not good (RFC 9110 §15.5.2).
 const UNAUTHORIZED: u16 = 401;
 /// How often idle connections are looked through.
@@ -120,12 +123,14 @@ impl HttpClient {
         fetched: &Fetched,
     ) -> Result<Response, Fault> {
         let kept = request.response_max.map_or(ANSWER_BYTES_MAX, |asked| asked.try_into().unwrap_or(usize::MAX));
+        let kept = kept.min(ANSWER_BYTES_MAX);
         let (wait, wishes) = asked_of_the_answer(&request)?;
         let mut allowed = Box::new(judge(request, permission, fetched)?);
         let carried = std::mem::take(&mut allowed.carried);
         let user = User::of(&allowed, permission);
-        let answer = self.in_time(allowed, user, kept.min(ANSWER_BYTES_MAX), wait).await?;
-        Ok(answer::handed_on(answer, &wishes, &Mask::of(&carried, fetched)))
+        let beyond = if carried.is_empty() { 0 } else { BEYOND_THE_CUT_BYTES };
+        let answer = self.in_time(allowed, user, kept + beyond, wait).await?;
+        Ok(answer::handed_on(answer, &wishes, &Mask::of(&carried, fetched), kept))
     }
 
     async fn in_time(

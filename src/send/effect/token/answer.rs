@@ -62,9 +62,11 @@ fn granted(token: &str, kind: Option<&str>, json: Option<&Value>) -> Result<Gran
     if let Some(kind) = kind
         && !kind.eq_ignore_ascii_case("bearer")
     {
-        return Err(format!("the authorization server gives a token of type {:?}, and no bearer token", shown(kind)));
+        // What it says instead is not repeated: it may be anything that it was asked with.
+        return Err("the authorization server gives a token of another type, and no bearer token".to_owned());
     }
-    let usable = |token: &str| token.len() <= TOKEN_BYTES_MAX && token.bytes().all(|byte| byte.is_ascii_graphic());
+    let usable =
+        |token: &str| (1..=TOKEN_BYTES_MAX).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !usable(token) {
         return Err("the authorization server gives a token that a header cannot carry".to_owned());
     }

@@ -109,6 +109,23 @@ fn what_is_signed_is_what_is_sent() {
 }
 
 #[test]
+fn no_marker_tells_what_a_secret_is() {
+    let with = |secret: &'static str, marker: &'static str, message: Vec<Part>| {
+        move |placeholder: &dyn Fn(&str) -> String| {
+            let signature = Signature { marker: marker.to_owned(), ..signature(placeholder("sign"), message.clone()) };
+            Request { sign: vec![signature], ..with_header(URL, "authorization", placeholder(secret)) }
+        }
+    };
+    for (secret, right) in [("bot", "Bearer xoxb-0"), ("basic", "Basic cm9ib3Q6"), ("crm", "Bearer token-of")] {
+        for marker in [right, "Bearer wrong guess"] {
+            for message in [vec![Part::Body], vec![Part::Header("Authorization".to_owned())]] {
+                refused("signature", "stands in exactly one header", with(secret, marker, message));
+            }
+        }
+    }
+}
+
+#[test]
 fn signatures_that_cannot_be_made_are_refused_with_the_reason() {
     let one = |change: fn(&mut Signature)| {
         move |placeholder: &dyn Fn(&str) -> String| {

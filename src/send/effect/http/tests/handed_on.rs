@@ -74,6 +74,24 @@ async fn only_the_secrets_that_a_request_carried_are_masked_in_its_answer() {
     assert_eq!((header.as_str(), text.starts_with(BOT)), (BOT, true));
 }
 
+#[tokio::test]
+async fn a_cut_shows_no_part_of_a_secret() {
+    let text = format!("1234567890 {BOT} {BOT}");
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+    let secrets = BTreeMap::from([(name("bot"), for_this_machine(Secret::new(BOT.to_owned(), bearer())))]);
+    let (client, peer) = (client(), Peer::open(answer, Then::Stay).await);
+    for cut in 0..=text.len() {
+        let response = ask_with(&client, SLACK, &secrets, |placeholder| {
+            let headers = vec![("authorization".to_owned(), placeholder("bot"))];
+            Request { headers, response_max: Some(cut.try_into().unwrap()), ..post(peer.url("/"), "") }
+        });
+        let response = response.await.unwrap();
+        let seen = String::from_utf8(response.body).unwrap();
+        let whole = "1234567890 [secret bot] [secret bot]";
+        assert!(whole.starts_with(&seen) && response.truncated == (cut < text.len()), "{cut}: {seen:?}");
+    }
+}
+
 /// An API that takes one token, and a server that gives tokens, counted.
 #[derive(Clone, Default)]
 struct Api {
