@@ -36,6 +36,9 @@ use pool::Pool;
 use relay::{Conversation, Door};
 use trouble::Came;
 
+/// Characters kept of why a recipient got nothing: our words, and enough of the relay's.
+const MESSAGE_CHARS_MAX: usize = 500;
+
 /// The longest one mail may take, to all of its recipients together.
 pub const MAIL_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
@@ -198,6 +201,10 @@ impl Relay {
             for spelling in password.spellings.iter().filter(|spelling| !spelling.is_empty()) {
                 fault.message = fault.message.replace(spelling, &password.mark);
             }
+        }
+        // Not before: a cut would leave a part of a secret that is none of its spellings.
+        if let Some((end, _)) = fault.message.char_indices().nth(MESSAGE_CHARS_MAX) {
+            fault.message.truncate(end);
         }
         fault
     }

@@ -19,9 +19,6 @@ use lettre::transport::smtp::Error;
 use crate::send::effect::fault;
 use crate::wasm::{Fault, Reach};
 
-/// Characters kept of what a relay says.
-const WORDS_CHARS_MAX: usize = 400;
-
 /// The relay's reply when it closes the connection (RFC 5321 §3.8): busy, stopping, or too many connections.
 const CLOSING: u16 = 421;
 
@@ -182,7 +179,7 @@ fn not_about_the_mail(status: u16, code: &str, what: &str, words: &str) -> Fault
     if status < 500 { fault } else { Fault { reach: Reach::Unsent, ..fault } }
 }
 
-/// Words of a relay as they are kept: one line, without control characters, cut.
+/// Words of a relay on one line, without control characters. They are cut once secrets are out of them.
 fn plain(words: &str) -> String {
-    words.chars().take(WORDS_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
