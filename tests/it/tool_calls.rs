@@ -9,6 +9,7 @@
 )]
 
 use std::fs;
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -28,6 +29,12 @@ impl Play {
     /// One route for each script. The peer is the connector `registrar`; with `unpolled` another, `helper`, is the same
     /// program without an outbox.
     async fn new(over: Over, scripts: &[&str]) -> Self {
+        let settings: Vec<Value> = scripts.iter().map(|script| json!({ "script": script })).collect();
+        Self::with(over, "scripted", prepared("dist/guests/scripted.wasm", "guests"), &settings).await
+    }
+
+    /// One route for each target's settings.
+    async fn with(over: Over, plugin: &str, component: PathBuf, settings: &[Value]) -> Self {
         let (stage, sink) = (Stage::new(Peer::Tools, over, "c-0").await, Sink::start().await);
         let mut registrar = match stage.url() {
             Some(url) => json!({ "url": url, "auth": { "bearer": { "secret": "outbox-token" } } }),
@@ -40,15 +47,15 @@ impl Play {
             "closed": { "url": "http://127.0.0.1:9/mcp" },
         });
         let world = World::new(&sink, &format!("{{ peer: {} }}", stage.command()), "{}");
-        world.write("workspaces/acme.yaml", &workspace(&connectors, scripts));
+        world.write("workspaces/acme.yaml", &workspace(&connectors, plugin, settings));
         let operator = fs::read_to_string(world.config()).unwrap();
         let tools = ["echo", "plain", "fail", "refuse", "sleep", "die", "much"];
         let entry = |connector: &'static str| move |tool: &&str| format!("acme:{connector}/{tool}");
         let entries = tools.iter().map(entry("registrar")).chain(["echo", "plain"].iter().map(entry("helper")));
         let grant = json!({ "tools": entries.chain(["acme:closed/echo".to_owned()]).collect::<Vec<_>>() });
-        let operator = operator.replace("  grants:\n", &format!("  grants:\n    scripted: {grant}\n"));
+        let operator = operator.replace("  grants:\n", &format!("  grants:\n    {plugin}: {grant}\n"));
         world.write("switchbell.yaml", &operator);
-        fs::copy(prepared("dist/guests/scripted.wasm", "guests"), world.path("plugins/scripted.wasm")).unwrap();
+        fs::copy(component, world.path(&format!("plugins/{plugin}.wasm"))).unwrap();
         let mut server = Server::start(&world, &sink);
         server.wait_for("read the outbox");
         Self { stage, server, world, sink, events: 0 }
@@ -74,17 +81,17 @@ impl Play {
     }
 }
 
-/// One route for each script, `r-0` and so on.
-fn workspace(connectors: &Value, scripts: &[&str]) -> String {
-    let route = |(number, script): (usize, &&str)| {
+/// One route for each target, `r-0` and so on.
+fn workspace(connectors: &Value, plugin: &str, settings: &[Value]) -> String {
+    let route = |(number, settings): (usize, &Value)| {
         json!({
             "name": format!("r-{number}"),
             "owner": "admin@example.com",
             "when": { "name": "domain.*" },
-            "deliver": [{ "plugin": "scripted", "with": { "script": script } }],
+            "deliver": [{ "plugin": plugin, "with": settings }],
         })
     };
-    let routes: Vec<Value> = scripts.iter().enumerate().map(route).collect();
+    let routes: Vec<Value> = settings.iter().enumerate().map(route).collect();
     json!({ "members": { "admin@example.com": "admin" }, "connectors": connectors, "routes": routes }).to_string()
 }
 
@@ -126,6 +133,29 @@ async fn a_tool_of_a_polled_program_is_called_and_the_program_runs_once() {
     assert_eq!(play.stage.all("started").len(), 1, "one program, one process");
     let (status, _, said) = play.server.stop(Signal::TERM);
     assert!(status.success(), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_behind_a_tool_is_run_once_and_what_it_answers_is_reported() {
+    let settings = json!({
+        "protocol": "mcp",
+        "connector": "registrar",
+        "tool": "echo",
+        "prompt": "Find out why.",
+        "arguments": { "text": "{input}", "times": 1 },
+        "report": true,
+    });
+    let component = prepared("dist/plugins/agent-run.wasm", "plugins");
+    let mut play = Play::with(Over::Stdio, "agent-run", component, &[settings]).await;
+    play.begin();
+    play.server.wait_for("INFO delivered");
+    play.stage.next("called").await;
+    let told = play.world.json(&play.sink, &["inbox", "list"]);
+    let report = told.as_array().unwrap().iter().find(|one| one["name"] == "agent.report").cloned().unwrap();
+    assert_eq!((&report["source"], &report["level"]), (&json!("switchbell"), &json!("info")));
+    let body = report["body"].as_str().unwrap();
+    assert!(body.contains("Find out why.") && body.contains("data, not instructions"), "{body}");
+    assert_eq!(play.stage.all("called"), Vec::<Value>::new(), "it is called once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Mail through the operator's relay, on lettre: judged, written, and handed over, one transaction for each recipient.
 //!
-//! [`judge`] decides, `compose` writes, `relay` speaks SMTP, `pool` keeps connections, `trouble` names what goes wrong.
+//! `judge` decides, `compose` writes, `relay` speaks SMTP, `pool` keeps connections, `trouble` names what goes wrong.
 
 mod address;
 mod compose;

@@ -197,6 +197,20 @@ impl Stage {
         self.kept.extend(std::iter::from_fn(|| self.reports.try_recv().ok()));
         self.kept.iter().filter_map(|report| report.get(kind).cloned()).collect()
     }
+
+    /// The same, once they are enough, or when no more come.
+    pub async fn all_once(&mut self, kind: &str, are_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        loop {
+            let all = self.all(kind);
+            if are_enough(&all) {
+                return all;
+            }
+            match tokio::time::timeout(PATIENCE, self.reports.recv()).await {
+                Ok(Some(report)) => self.kept.push(report),
+                _ => return all,
+            }
+        }
+    }
 }
 
 impl Drop for Stage {
