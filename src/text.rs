@@ -17,6 +17,12 @@ fn is_invisible(found: char) -> bool {
     )
 }
 
+/// Bytes in lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+}
+
 /// One line: each run of control characters becomes a space, invisible characters go, the ends are trimmed, and what
 /// is longer than `chars_max` is cut, `…` being its last character.
 pub fn line(text: &str, chars_max: usize) -> String {

@@ -6,6 +6,8 @@ use std::fmt;
 
 use ring::hmac;
 
+use crate::text::hex;
+
 /// The keys of one store.
 #[derive(Clone)]
 pub struct Keys {
@@ -47,19 +49,19 @@ impl Keys {
     /// 64 bits in hex that stand for a secret in one attempt: nobody who writes an event can guess them.
     pub fn placeholder(&self, delivery: &str, attempt: u32, secret: &str) -> String {
         // None of the three holds a line feed.
-        hex(&hmac::sign(&self.placeholders, format!("{delivery}\n{attempt}\n{secret}").as_bytes()), 8)
+        shortened(&hmac::sign(&self.placeholders, format!("{delivery}\n{attempt}\n{secret}").as_bytes()), 8)
     }
 
     /// 128 bits in hex that stand for a secret's value in the key of a lane: equal for equal values, and not to be
     /// computed back.
     pub fn lane(&self, value: &str) -> String {
-        hex(&hmac::sign(&self.lanes, value.as_bytes()), 16)
+        shortened(&hmac::sign(&self.lanes, value.as_bytes()), 16)
     }
 }
 
-fn hex(tag: &hmac::Tag, bytes: usize) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
-    tag.as_ref().iter().take(bytes).flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+/// The first bytes of a tag.
+fn shortened(tag: &hmac::Tag, bytes: usize) -> String {
+    hex(tag.as_ref().get(..bytes).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ pub fn file_digest(bytes: &[u8]) -> Option<String> {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::text::hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn is_not_signed_in(fault: &Fault) -> bool {
     fault.status.is_some_and(|status| NOT_SIGNED_IN.contains(&status))
 }
 
-/// RFC 5321 section 4.2.1: 5yz is for good, 4yz for now. A refusal without a code is taken to be for now.
+/// RFC 5321 section 4.2.1: 5yz is for good, 4yz may pass. A refusal without a code is taken as one that may pass.
 fn is_final(fault: &Fault) -> bool {
     fault.status.is_some_and(|status| (500..600).contains(&status))
 }

@@ -27,7 +27,7 @@ pub struct Divergence {
     pub step: usize,
     /// JSON: the action that is recorded.
     pub recorded: String,
-    /// JSON: the action that the plugin asks for now, with a stand-in for each secret; none when it failed.
+    /// JSON: the action that the plugin asks for this time, with a stand-in for each secret; none when it failed.
     pub now: Option<String>,
     /// Why it failed.
     pub reason: Option<String>,

@@ -132,15 +132,3 @@ fn in_json(value: &str) -> String {
     let quoted = Value::from(value).to_string();
     quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
-
-/// Replaces every place of one text within another. What was put in is not looked at again.
-pub(super) fn replace_all(text: &mut Vec<u8>, found: &[u8], by: &[u8]) {
-    if found.is_empty() {
-        return;
-    }
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| memmem::find(rest, found)).map(|at| from + at) {
-        text.splice(at..at + found.len(), by.iter().copied());
-        from = at + by.len();
-    }
-}

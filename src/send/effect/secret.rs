@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 
-use super::mask::{Mask, replace_all};
+use super::mask::Mask;
 use crate::config::{HostPattern, Secret, SecretPlace, SecretValue, TokenSource};
 use crate::notification::Name;
 use crate::send::keys::Keys;
@@ -105,10 +105,7 @@ impl<'a> Seals<'a> {
 
     /// `text` with every secret's value and placeholder taken out, for reasons that are kept and shown.
     pub fn redact(&self, text: &str) -> String {
-        let mut text = text.as_bytes().to_vec();
-        for (placeholder, (name, _)) in &self.by_placeholder {
-            replace_all(&mut text, placeholder.as_bytes(), format!("[secret {name}]").as_bytes());
-        }
+        let mut text = self.with_names(text, |name| format!("[secret {name}]")).into_bytes();
         Mask::of_all(self.by_placeholder.values().copied()).apply(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     }

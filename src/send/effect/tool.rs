@@ -82,7 +82,7 @@ fn granted(connector: &Name, tool: &str, permission: &Permission<'_>) -> Result<
             "plugin {plugin} is not granted this tool: the operator may add {entry} in switchbell.yaml to \
              plugins.grants.{plugin}.tools"
         )
-    } else if !grant.workspaces.is_empty() && !grant.workspaces.contains(workspace) {
+    } else if !grant.allows_in(workspace) {
         format!(
             "plugin {plugin} is not granted tools in workspace {workspace}: the operator may add {workspace} in \
              switchbell.yaml to plugins.grants.{plugin}.workspaces"

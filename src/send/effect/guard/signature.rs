@@ -10,6 +10,7 @@ use super::super::key::ed25519_key;
 use super::filling::Filling;
 use super::header::Header;
 use crate::config::SecretPlace;
+use crate::text::hex;
 use crate::wasm::{Fault, Part, Signature};
 
 /// Most signatures of one request: rotation needs two or three.
@@ -146,10 +147,6 @@ fn ed25519(key: &str, message: &[u8]) -> Result<Vec<u8>, Fault> {
     let pair = ed25519_key(key)
         .ok_or_else(|| wrong("the key of an ed25519 signature is `whsk_` and base64, or PKCS#8 in PEM".to_owned()))?;
     Ok(pair.sign(message).as_ref().to_vec())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn wrong(message: String) -> Fault {

@@ -109,7 +109,7 @@ fn hash<const N: usize>(parts: [&str; N]) -> String {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    crate::text::hex(hash.finalize().get(..16).unwrap_or_default())
 }
 
 #[cfg(test)]

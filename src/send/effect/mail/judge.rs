@@ -75,7 +75,7 @@ fn granted(permission: &Permission<'_>) -> Result<(), Fault> {
             "plugin {plugin} is not granted mail: the operator may add `mail: true` in switchbell.yaml under \
              plugins.grants.{plugin}"
         )
-    } else if !grant.workspaces.is_empty() && !grant.workspaces.contains(workspace) {
+    } else if !grant.allows_in(workspace) {
         format!(
             "plugin {plugin} is not granted mail in workspace {workspace}: the operator may add {workspace} in \
              switchbell.yaml to plugins.grants.{plugin}.workspaces"

@@ -7,6 +7,8 @@ use ring::digest::SHA256;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::hex;
+
 /// Longest token, bytes: what a header can carry.
 const TOKEN_BYTES_MAX: usize = 8 << 10;
 /// Characters shown of what a server says.
@@ -101,5 +103,5 @@ pub(super) fn to_keep(first: &str, current: &str) -> String {
 
 /// SHA-256 in hex.
 pub(super) fn digest(text: &str) -> String {
-    ring::digest::digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(ring::digest::digest(&SHA256, text.as_bytes()).as_ref())
 }
