@@ -26,8 +26,8 @@ use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
-use crate::wasm::catalog::PluginProblem;
-use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
+use crate::wasm::catalog::{PluginProblem, depot};
+use crate::wasm::{Catalog, Compiler, Sandbox, SandboxError, Settings};
 use polling::Polling;
 pub use polling::poll_once;
 
@@ -85,7 +85,12 @@ impl App {
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let keys = Keys::new(&inbox.key());
-        let settings = Settings { key: Some(keys.sandbox()), ..Settings::new(config.plugins.limits) };
+        let settings = Settings {
+            key: Some(keys.sandbox()),
+            compiled: Some(depot::root(&config.store).join("compiled")),
+            compiler: Compiler::of_this_program(),
+            ..Settings::new(config.plugins.limits)
+        };
         let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
         let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
         for problem in &problems {

@@ -1,16 +1,20 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
+pub mod depot;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use futures_util::stream::{self, StreamExt};
+
 use crate::notification::Name;
 
 use super::engine::Sandbox;
 use super::fault::LoadError;
-use super::limits::{PLUGIN_BYTES_MAX, PLUGINS_MAX};
+use super::limits::{LOADED_AT_ONCE_MAX, PLUGIN_BYTES_MAX, PLUGINS_MAX};
 use super::plugin::Plugin;
 
 /// The loaded plugins, by name. Immutable: what is loaded later makes another catalog.
@@ -53,8 +57,13 @@ impl Catalog {
             }
         };
         let mut problems = Vec::new();
-        for (index, path) in paths.into_iter().enumerate() {
-            match load(sandbox, &path, index).await {
+        let loading = stream::iter(paths.into_iter().enumerate()).map(async |(index, path)| {
+            let loaded = load(sandbox, &path, index).await;
+            (path, loaded)
+        });
+        let mut loaded = loading.buffered(LOADED_AT_ONCE_MAX);
+        while let Some((path, loaded)) = loaded.next().await {
+            match loaded {
                 Ok((name, plugin)) => {
                     catalog.plugins.insert(name, plugin);
                 }
