@@ -236,7 +236,7 @@ impl Dispatcher {
             attempt: claim.attempt.get(),
             since: claim.since,
             jitter: fastrand::f64(),
-            policy: self.means.policy(claim),
+            policy: self.means.policy(claim, ended.repeat),
         };
         // A claim is in flight, and every outcome moves a delivery that is.
         let next = transition(State::InFlight, Input::Ended(end), now)

@@ -3,6 +3,7 @@
 mod door;
 mod past;
 mod run;
+mod version;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::wasm::{self, Catalog, Delivery, Manifest, Repeat};
 
 pub(super) use door::Door;
 pub(super) use run::Run;
+use version::handed;
 
 /// How an attempt came off.
 #[derive(Clone, Debug)]
@@ -59,6 +61,8 @@ pub struct Ended {
     pub report: Option<Report>,
     /// The version of the plugin that ran, and its digest.
     pub plugin: Option<(String, String)>,
+    /// What a repeat means to it.
+    pub repeat: Option<Repeat>,
 }
 
 /// An attempt that goes on later.
@@ -89,6 +93,7 @@ impl Ended {
             remember: Change::Keep,
             report: None,
             plugin: None,
+            repeat: None,
         }
     }
 
@@ -147,10 +152,12 @@ impl Basis<'_> {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
         };
-        let Some(plugin) = self.catalog.get(&target.plugin) else {
-            let touched = claim.begun.as_ref().is_some_and(|begun| begun.progress.touched || begun.cut_off);
-            let outcome = if touched { Outcome::Unknown } else { Outcome::Retry };
-            return ended(outcome, format!("plugin {} is not loaded: see the log for why", target.plugin));
+        let plugin = match version::of(claim.begun.as_ref(), &target.plugin, self.catalog) {
+            Ok(plugin) => plugin,
+            Err(reason) => {
+                let touched = claim.begun.as_ref().is_some_and(|begun| begun.progress.touched || begun.cut_off);
+                return ended(if touched { Outcome::Unknown } else { Outcome::Retry }, reason);
+            }
         };
         let id = claim.id.to_string();
         let occasion = Occasion { keys: self.keys, delivery: &id, attempt: claim.attempt.get() };
@@ -209,11 +216,12 @@ impl Means {
         Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys }
     }
 
-    /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.
-    pub fn policy(&self, claim: &Claim) -> Policy {
+    /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the version of the
+    /// plugin that ran, or to the one that runs now where none did.
+    pub fn policy(&self, claim: &Claim, repeat: Option<Repeat>) -> Policy {
         let Current { config, catalog, .. } = &*self.live.get();
         let Some((_, target)) = target(config, claim) else { return Policy::default() };
-        let repeat = catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
+        let repeat = repeat.or_else(|| catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat));
         let on_unknown = target.on_unknown.unwrap_or(match repeat {
             Some(Repeat::Harmful) => OnUnknown::Stop,
             Some(Repeat::Harmless | Repeat::Tolerable) | None => OnUnknown::Retry,
@@ -240,6 +248,7 @@ fn delivery(
         seen.received_at = in_milliseconds(notification.received_at).to_string();
         seen
     };
+    let memory = claim.memory.as_ref().filter(|_| manifest.needs_memory);
     Delivery {
         id,
         attempt: claim.attempt.get(),
@@ -253,8 +262,8 @@ fn delivery(
         notifications: claim.notifications.iter().map(notification).collect(),
         omitted: claim.omitted,
         inbox_url: None,
-        memory: claim.memory.as_ref().filter(|_| manifest.needs_memory).map(|memory| memory.value.clone()),
-        resume: claim.resume.clone(),
+        memory: memory.and_then(|memory| handed(Some(&memory.written), manifest)),
+        resume: handed(claim.resume.as_ref(), manifest),
         extras: "{}".to_owned(),
     }
 }

@@ -36,7 +36,7 @@ use crate::config::{
 };
 use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
-use crate::inbox::{Claim, DeliveryId, Fence, Inbox};
+use crate::inbox::{Change, Claim, DeliveryId, Fence, Inbox, Written};
 use crate::notification::{Event, Level, Name, Notification};
 use crate::route::Matcher;
 use crate::send::effect::Effects;
@@ -272,6 +272,15 @@ fn notification(source: &str) -> Notification {
         effective_level: Level::Info,
         event,
     }
+}
+
+/// What version 1.0.0 of a plugin asked to have kept.
+fn written(value: &str) -> Written {
+    Written { value: value.to_owned(), plugin_version: Some("1.0.0".to_owned()) }
+}
+
+fn set(value: &str) -> Change {
+    Change::Set(written(value))
 }
 
 fn queue(route: &str, target: &str) -> QueueKey {

@@ -2,7 +2,7 @@
 
 pub mod depot;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,6 +23,8 @@ pub struct Catalog {
     plugins: BTreeMap<Name, Plugin>,
     /// Earlier versions that attempts which began on them still need, by name and digest.
     earlier: BTreeMap<(Name, String), Plugin>,
+    /// Those of them that were found at fault.
+    quarantined: BTreeSet<(Name, String)>,
 }
 
 /// A file or directory that gave no plugin.
@@ -89,7 +91,9 @@ impl Catalog {
     pub fn with(&self, plugin: Plugin) -> Self {
         let name = plugin.manifest().name.clone();
         let mut catalog = self.without(&name);
-        catalog.earlier.remove(&(name.clone(), plugin.digest().to_owned()));
+        let version = (name.clone(), plugin.digest().to_owned());
+        catalog.earlier.remove(&version);
+        catalog.quarantined.remove(&version);
         catalog.plugins.insert(name, plugin);
         catalog
     }
@@ -109,7 +113,26 @@ impl Catalog {
     pub fn keeping(&self, earlier: impl IntoIterator<Item = Plugin>) -> Self {
         let earlier =
             earlier.into_iter().map(|plugin| ((plugin.manifest().name.clone(), plugin.digest().to_owned()), plugin));
-        Self { plugins: self.plugins.clone(), earlier: earlier.collect() }
+        let earlier: BTreeMap<_, _> = earlier.collect();
+        let quarantined = self.quarantined.iter().filter(|version| earlier.contains_key(*version)).cloned();
+        Self { plugins: self.plugins.clone(), quarantined: quarantined.collect(), earlier }
+    }
+
+    /// The same with an earlier version in quarantine: what waited goes on without it, and only attempts whose effects no
+    /// other version could go on with still do on it. [`Catalog::with`] ends that.
+    #[must_use]
+    pub fn quarantining(&self, name: &Name, digest: &str) -> Self {
+        let mut catalog = self.clone();
+        let version = (name.clone(), digest.to_owned());
+        if catalog.earlier.contains_key(&version) {
+            catalog.quarantined.insert(version);
+        }
+        catalog
+    }
+
+    /// Whether an earlier version is in quarantine.
+    pub fn is_quarantined(&self, name: &Name, digest: &str) -> bool {
+        !self.quarantined.is_empty() && self.quarantined.contains(&(name.clone(), digest.to_owned()))
     }
 
     /// The earlier versions that it keeps.
