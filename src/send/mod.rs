@@ -17,6 +17,8 @@ mod report;
 mod rules;
 mod settings;
 mod tell;
+pub mod upgrade;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
