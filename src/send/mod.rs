@@ -15,6 +15,8 @@ mod report;
 mod rules;
 mod settings;
 mod tell;
+pub mod upgrade;
+pub mod wants;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +37,7 @@ use dry::sampling::{Samples, Taken};
 use notice::{Blocked, Notice};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
-pub use dry::{preview, replay};
+pub use dry::{preview, replay, versions};
 pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
 pub use settings::{settings_mistakes, ungranted};
