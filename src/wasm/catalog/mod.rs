@@ -1,5 +1,7 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
+pub mod folder;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
