@@ -20,14 +20,15 @@ use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
-use crate::send::{Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
+use crate::send::upgrade::{Ground, OpenError, Upgrades};
+use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
-use crate::wasm::catalog::PluginProblem;
-use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
+use crate::wasm::catalog::{PluginProblem, depot};
+use crate::wasm::{Catalog, Compiler, Sandbox, SandboxError, Settings};
 use polling::Polling;
 pub use polling::poll_once;
 
@@ -41,6 +42,8 @@ pub enum StartError {
     Inbox(InboxError),
     /// The sandbox cannot be set up.
     Sandbox(SandboxError),
+    /// Versions of plugins cannot be kept.
+    Plugins(OpenError),
     /// Effects cannot be performed.
     Effects(EffectsError),
     /// The address of `listen:` cannot be had.
@@ -52,6 +55,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Inbox(error) => error.fmt(out),
             Self::Sandbox(error) => error.fmt(out),
+            Self::Plugins(error) => error.fmt(out),
             Self::Effects(error) => error.fmt(out),
             Self::Listen(address, error) => {
                 write!(out, "cannot listen on {address}: {error}; name another address under `listen:`")
@@ -85,12 +89,21 @@ impl App {
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let keys = Keys::new(&inbox.key());
-        let settings = Settings { key: Some(keys.sandbox()), ..Settings::new(config.plugins.limits) };
+        let settings = Settings {
+            key: Some(keys.sandbox()),
+            compiled: Some(depot::root(&config.store).join(depot::COMPILED)),
+            compiler: Compiler::of_this_program(),
+            ..Settings::new(config.plugins.limits)
+        };
         let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
-        let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
-        for problem in &problems {
-            tracing::error!("{problem}");
-        }
+        let ground = Ground {
+            sandbox,
+            config: Arc::clone(&config),
+            inbox: Arc::clone(&inbox),
+            clock: clock.clone(),
+        };
+        let upgrades = Upgrades::open(ground).await.map_err(StartError::Plugins)?;
+        let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
         let (book, mistakes) = book(&config, &catalog, &keys).await;
         for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
@@ -99,8 +112,7 @@ impl App {
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
         let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
         let means = Arc::new(Means {
-            config: Arc::clone(&config),
-            catalog,
+            live: Live::new(Current { config: Arc::clone(&config), catalog, book: Arc::new(book) }),
             effects: effects.clone(),
             clock: clock.clone(),
             inbox: Arc::clone(&inbox),
@@ -111,8 +123,11 @@ impl App {
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
+        let dispatcher = Dispatcher::start(means, Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
+        let upgrades = upgrades.steering(Arc::clone(&dispatcher));
+        let plugins = upgrades.handle();
+        tasks.spawn(upgrades.run(stop.soon.clone()));
         tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
         tasks.spawn(effects.tend(stop.soon.clone()));
         tasks.spawn(tend(Arc::clone(&connectors), stop.soon.clone()));
@@ -122,7 +137,7 @@ impl App {
         }
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk }, stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk, plugins }, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }

@@ -4,10 +4,13 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use url::Url;
 
 use crate::serve::control;
 
@@ -57,6 +60,22 @@ impl Control {
     ) -> Result<T, NoAnswer> {
         let body = serde_json::to_vec(asked).map_err(|error| NoAnswer::Refused(error.to_string()))?;
         answer(self.client.post(url(path)).header(CONTENT_TYPE, "application/json").body(body)).await
+    }
+
+    /// Has a plugin loaded.
+    pub(super) async fn load_plugin<T: DeserializeOwned>(
+        &self,
+        from: &Path,
+        bytes: Vec<u8>,
+        signature: Option<&str>,
+    ) -> Result<T, NoAnswer> {
+        let mut url = Url::parse(&url("/plugins")).map_err(|error| NoAnswer::Refused(error.to_string()))?;
+        url.query_pairs_mut().append_pair("from", &from.to_string_lossy());
+        let mut request = self.client.post(url).body(bytes);
+        if let Some(signature) = signature {
+            request = request.header(control::SIGNATURE_HEADER, STANDARD.encode(signature));
+        }
+        answer(request).await
     }
 
     /// Whether a server runs: it answers, whatever it says.
