@@ -1,6 +1,7 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
 pub mod depot;
+pub mod folder;
 pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
