@@ -36,4 +36,5 @@ mod support;
 mod threads;
 mod tidy;
 mod tool_calls;
+mod upgrades;
 mod webhooks;
