@@ -11,6 +11,7 @@ mod reopening;
 mod reports;
 mod resuming;
 mod rules;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -233,7 +234,11 @@ impl Stand {
 }
 
 async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
-    let (catalog, keys) = (catalog().await, Keys::new(&inbox.key()));
+    means_with(catalog().await, config, inbox, clock).await
+}
+
+async fn means_with(catalog: Catalog, config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
+    let keys = Keys::new(&inbox.key());
     let (book, _) = book(&config, &catalog, &keys).await;
     Arc::new(Means {
         effects: Effects::new(&config, clock).unwrap(),
