@@ -45,6 +45,7 @@ pub(super) async fn compile(program: &Path, job: &Job<'_>) -> Result<Vec<u8>, Lo
     let bounds = &job.bounds;
     let mut command = Command::new(program);
     command
+        .arg0("switchbell")
         .arg("compile-plugin")
         .arg(format!("--plugin-memory-bytes-max={}", job.plugin_memory_bytes_max))
         .arg(format!("--memory-bytes-max={}", bounds.memory_bytes_max))
@@ -52,6 +53,8 @@ pub(super) async fn compile(program: &Path, job: &Job<'_>) -> Result<Vec<u8>, Lo
         .env_clear()
         .env("RAYON_NUM_THREADS", threads().to_string())
         .current_dir("/")
+        // Ctrl-C at a terminal is for the server, which ends this by the end of its input.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -345,3 +345,18 @@ async fn a_compiler_that_takes_too_long_is_ended() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_load_that_nobody_waits_for_any_more_makes_room_for_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/compilers/never-ends");
+    let sandbox = sandbox(folder.path(), |settings| settings.compiler = Compiler::Child(program));
+    let permits = || sandbox.0.compile.available_permits();
+    let mut load = Box::pin(sandbox.load(guest("puppet")));
+    while permits() == 1 {
+        assert!(futures_util::poll!(&mut load).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(load);
+    assert_eq!(permits(), 1);
+}
