@@ -11,6 +11,7 @@
 
 mod agent_run;
 mod cli;
+mod compiling;
 mod connector;
 mod crash;
 mod deliveries;
