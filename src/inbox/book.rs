@@ -51,7 +51,7 @@ pub struct LaneRule {
 }
 
 /// A target as the store and the dispatcher see it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Whose queue it is.
     pub queue: QueueKey,

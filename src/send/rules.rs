@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::effect::secret::lane_key;
 use super::keys::Keys;
+use super::live::Current;
 use super::settings::{Checked, Said, checked, placed, problems};
 use crate::config::{Config, Problem, Secret, Target, Workspace};
 use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
@@ -21,9 +22,29 @@ pub const AGENT_PER: Duration = Duration::from_secs(3_600);
 /// Every target there is, and the mistakes that plugins find in settings. Each plugin is asked once about each of its
 /// targets.
 pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
-    let checked = checked(config, catalog).await;
+    let checked = checked(config, catalog, None).await;
     let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, keys)).collect();
     (Book::new(rules), problems(checked))
+}
+
+/// A book whose targets of one plugin are asked about anew, because it is another than before; the others stay as they
+/// are. None for the book where nothing changes.
+pub(super) async fn rebook(
+    current: &Current,
+    catalog: &Catalog,
+    plugin: &Name,
+    keys: &Keys,
+) -> (Option<Book>, Vec<Problem>) {
+    let Current { config, book, .. } = current;
+    let checked = checked(config, catalog, Some(plugin)).await;
+    let anew: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, keys)).collect();
+    let is_same = |rule: &Rule| book.get(&rule.queue).is_some_and(|known| **known == *rule);
+    let problems = problems(checked);
+    if anew.iter().all(is_same) {
+        return (None, problems);
+    }
+    let others = book.rules().filter(|rule| rule.plugin != *plugin).map(|rule| Rule::clone(rule));
+    (Some(Book::new(others.chain(anew))), problems)
 }
 
 /// Every target with its timing only, for commands that work on a store without a server: no lanes, and nothing is

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+#[path = "../../tests/guests/versioned/patch.rs"]
+mod patch;
+
 /// The component of the guest `tests/guests/<name>`.
 pub(crate) fn guest(name: &str) -> Vec<u8> {
     static BUILT: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
@@ -24,6 +27,16 @@ pub(crate) fn puppet_describing(description: &str) -> Vec<u8> {
     let padded = format!("{description:LENGTH$}");
     bytes[start..start + LENGTH].copy_from_slice(&padded.as_bytes()[..LENGTH]);
     bytes
+}
+
+/// A plugin of this name and version that does what `tests/guests/versioned` calls by this word.
+pub(crate) fn versioned(name: &str, version: &str, behaviour: &str) -> Vec<u8> {
+    versioned_with(&[("name", name), ("version", version), ("behaviour", behaviour)])
+}
+
+/// The guest `versioned` with these fields, of `name`, `version`, `behaviour` and `repeat`.
+pub(crate) fn versioned_with(fields: &[(&str, &str)]) -> Vec<u8> {
+    patch::patch(guest("versioned"), fields)
 }
 
 /// Builds a guest and returns its file; none when that fails, of which Cargo tells.

@@ -217,7 +217,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// Whether `text` is a version of semver 2.0 (semver.org), at most 100 characters long.
-fn is_semantic_version(text: &str) -> bool {
+pub(super) fn is_semantic_version(text: &str) -> bool {
     text.len() <= VERSION_LENGTH_MAX && Version::parse(text).is_ok()
 }
 

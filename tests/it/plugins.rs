@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{Sink, World, operator, prepared, run, workspace};
+use crate::support::{Sink, World, operator, prepared, run, versioned, workspace};
 
 async fn world() -> (Sink, World) {
     let sink = Sink::start().await;
@@ -67,6 +67,16 @@ fn what_a_plugin_imports_and_how_its_file_must_be_called_is_said() {
     assert_eq!(code, 0, "{out}");
     says(&out, &["wasi:cli/stderr@0.2.", "wasi:random/random@0.2.", "needs", "nothing", "summary", "none"]);
     says(&out, &["warning: in the folder of plugins the file must be called puppet.wasm"]);
+}
+
+#[test]
+fn a_plugin_of_any_version_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pager.wasm");
+    std::fs::write(&file, versioned("pager", "4.5.6-rc.1", "plain")).unwrap();
+    let (code, out, error) = inspect_alone(&file, &[]);
+    assert_eq!(code, 0, "{error}");
+    says(&out, &["pager", "4.5.6-rc.1", "tolerable"]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::dry::sampling::{Samples, Taken};
 use super::effect::secret::{NoSuchSecret, Occasion, seal};
 use super::effect::{Effects, Permission};
 use super::keys::Keys;
+use super::live::{Current, Live};
 use super::queue::Queues;
 use super::report::Report;
 use crate::clock::Clock;
@@ -101,10 +102,8 @@ impl Ended {
 /// What attempts are made with.
 #[derive(Debug)]
 pub struct Means {
-    /// The routes, the grants, the secrets.
-    pub config: Arc<Config>,
-    /// The plugins.
-    pub catalog: Catalog,
+    /// The routes, the grants, the secrets, the plugins.
+    pub live: Live,
     /// The door to the world.
     pub effects: Effects,
     /// The time.
@@ -190,28 +189,31 @@ fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Targe
 impl Means {
     /// Makes one attempt, or goes on with it.
     pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
-        self.basis().attempt(claim, began, stop, (Door::Doing(self), None)).await.0
+        let current = self.live.get();
+        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), None)).await.0
     }
 
     /// The same; some come with what is recorded of them.
-    pub(super) fn sampled<'a>(
-        &'a self,
-        claim: &'a Claim,
+    pub(super) async fn sampled(
+        &self,
+        claim: &Claim,
         began: Timestamp,
-        stop: &'a Stop,
-        samples: &'a Samples,
-    ) -> impl Future<Output = (Came, Option<Box<Taken>>)> + use<'a> {
-        self.basis().attempt(claim, began, stop, (Door::Doing(self), Some(samples)))
+        stop: &Stop,
+        samples: &Samples,
+    ) -> (Came, Option<Box<Taken>>) {
+        let current = self.live.get();
+        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(samples))).await
     }
 
-    fn basis(&self) -> Basis<'_> {
-        Basis { config: &self.config, catalog: &self.catalog, keys: &self.keys }
+    fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
+        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys }
     }
 
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.
     pub fn policy(&self, claim: &Claim) -> Policy {
-        let Some((_, target)) = target(&self.config, claim) else { return Policy::default() };
-        let repeat = self.catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
+        let Current { config, catalog, .. } = &*self.live.get();
+        let Some((_, target)) = target(config, claim) else { return Policy::default() };
+        let repeat = catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
         let on_unknown = target.on_unknown.unwrap_or(match repeat {
             Some(Repeat::Harmful) => OnUnknown::Stop,
             Some(Repeat::Harmless | Repeat::Tolerable) | None => OnUnknown::Retry,

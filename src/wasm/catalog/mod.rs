@@ -1,5 +1,6 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
+pub mod depot;
 pub mod trust;
 
 use std::collections::BTreeMap;
@@ -8,17 +9,21 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use futures_util::stream::{self, StreamExt};
+
 use crate::notification::Name;
 
 use super::engine::Sandbox;
 use super::fault::LoadError;
-use super::limits::{PLUGIN_BYTES_MAX, PLUGINS_MAX};
+use super::limits::{LOADED_AT_ONCE_MAX, PLUGIN_BYTES_MAX, PLUGINS_MAX};
 use super::plugin::Plugin;
 
 /// The loaded plugins, by name. Immutable: what is loaded later makes another catalog.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     plugins: BTreeMap<Name, Plugin>,
+    /// Earlier versions that attempts which began on them still need, by name and digest.
+    earlier: BTreeMap<(Name, String), Plugin>,
 }
 
 /// A file or directory that gave no plugin.
@@ -53,8 +58,13 @@ impl Catalog {
             }
         };
         let mut problems = Vec::new();
-        for (index, path) in paths.into_iter().enumerate() {
-            match load(sandbox, &path, index).await {
+        let loading = stream::iter(paths.into_iter().enumerate()).map(async |(index, path)| {
+            let loaded = load(sandbox, &path, index).await;
+            (path, loaded)
+        });
+        let mut loaded = loading.buffered(LOADED_AT_ONCE_MAX);
+        while let Some((path, loaded)) = loaded.next().await {
+            match loaded {
                 Ok((name, plugin)) => {
                     catalog.plugins.insert(name, plugin);
                 }
@@ -67,6 +77,45 @@ impl Catalog {
     /// The plugin with this name.
     pub fn get(&self, name: &Name) -> Option<Plugin> {
         self.plugins.get(name).cloned()
+    }
+
+    /// The version of a plugin that has this digest: the one that runs, or an earlier one that is still needed.
+    pub fn version(&self, name: &Name, digest: &str) -> Option<Plugin> {
+        let running = self.plugins.get(name).filter(|plugin| plugin.digest() == digest);
+        running.or_else(|| self.earlier.get(&(name.clone(), digest.to_owned()))).cloned()
+    }
+
+    /// The same with this plugin in the place of its namesake, which stays as an earlier version.
+    #[must_use]
+    pub fn with(&self, plugin: Plugin) -> Self {
+        let name = plugin.manifest().name.clone();
+        let mut catalog = self.without(&name);
+        catalog.earlier.remove(&(name.clone(), plugin.digest().to_owned()));
+        catalog.plugins.insert(name, plugin);
+        catalog
+    }
+
+    /// The same without this plugin, of which the version that ran stays as an earlier one.
+    #[must_use]
+    pub fn without(&self, name: &Name) -> Self {
+        let mut catalog = self.clone();
+        if let Some(plugin) = catalog.plugins.remove(name) {
+            catalog.earlier.insert((name.clone(), plugin.digest().to_owned()), plugin);
+        }
+        catalog
+    }
+
+    /// The same with these earlier versions and no others.
+    #[must_use]
+    pub fn keeping(&self, earlier: impl IntoIterator<Item = Plugin>) -> Self {
+        let earlier =
+            earlier.into_iter().map(|plugin| ((plugin.manifest().name.clone(), plugin.digest().to_owned()), plugin));
+        Self { plugins: self.plugins.clone(), earlier: earlier.collect() }
+    }
+
+    /// The earlier versions that it keeps.
+    pub fn earlier(&self) -> impl Iterator<Item = &Plugin> {
+        self.earlier.values()
     }
 
     /// The names, in order.

@@ -5,6 +5,7 @@ mod component;
 mod limits;
 mod loading;
 mod steps;
+mod versions;
 mod wasi;
 
 use std::num::NonZeroUsize;

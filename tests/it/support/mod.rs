@@ -5,6 +5,8 @@ mod authorization;
 mod endpoint;
 pub mod misbehaving;
 mod outbox;
+#[path = "../../guests/versioned/patch.rs"]
+mod patch;
 mod peer;
 mod polling;
 mod posting;
@@ -40,6 +42,16 @@ pub fn prepared(path: &str, by: &str) -> PathBuf {
     let path = root().join(path);
     assert!(path.exists(), "{} is missing: run `make {by}`", path.display());
     path
+}
+
+/// A plugin of this name and version that does what `tests/guests/versioned` calls by this word.
+pub fn versioned(name: &str, version: &str, behaviour: &str) -> Vec<u8> {
+    versioned_with(&[("name", name), ("version", version), ("behaviour", behaviour)])
+}
+
+/// The guest `versioned` with these fields, of `name`, `version`, `behaviour` and `repeat`.
+pub fn versioned_with(fields: &[(&str, &str)]) -> Vec<u8> {
+    patch::patch(fs::read(prepared("dist/guests/versioned.wasm", "guests")).unwrap(), fields)
 }
 
 /// A folder with a configuration of one workspace, `acme`, whose routes deliver to `sink`.
