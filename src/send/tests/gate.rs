@@ -175,7 +175,11 @@ async fn a_version_is_judged_by_its_last_deliveries() {
         ("target", None, Some("does something else with 1 recorded delivery")),
         ("steps", None, Some("does something else with 1 recorded delivery")),
         ("rejects", None, Some("does something else")),
-        ("traps", Some("versioned 1.1.0 fails at 1 recorded delivery where 1.0.0 does not: the plugin trapped"), None),
+        (
+            "traps",
+            Some("versioned 1.1.0 fails at 1 recorded delivery where 1.0.0 does not: the plugin stopped itself"),
+            None,
+        ),
         ("refuses", Some("does not take the settings of 1 target that 1.0.0 takes: acme.yaml: routes[0]"), None),
     ] {
         let new = version("1.1.0", behaviour).await;

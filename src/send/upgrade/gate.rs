@@ -236,3 +236,6 @@ pub(super) fn counted(count: usize, what: &str) -> String {
         (_, None) => format!("{count} {what}s"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -358,3 +358,8 @@ impl<'a> From<&'a Difference> for DifferenceWire<'a> {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod sample;
+#[cfg(test)]
+mod tests;
