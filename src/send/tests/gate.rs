@@ -14,7 +14,7 @@ use crate::send::upgrade::gate::{Candidate, RECORDINGS_MAX, Verdict, examine, ex
 use crate::send::upgrade::report::{Report, Standing};
 use crate::send::versions::{Compared, compare};
 use crate::wasm::Plugin;
-use crate::wasm::guests::{puppet_describing, versioned};
+use crate::wasm::guests::{puppet_describing, versioned, versioned_with};
 
 async fn loaded(bytes: Vec<u8>) -> Plugin {
     static SANDBOX: OnceCell<Sandbox> = OnceCell::const_new();
@@ -83,6 +83,10 @@ async fn what_a_version_does_otherwise_is_classed() {
     let (_, failed) = delivered("retries", "200").await;
     let (retries, rejects) = (version("1.0.0", "retries").await, version("1.1.0", "rejects").await);
     assert_eq!(class(&failed, &retries, &rejects).await, Some(Class::Outcome));
+    let (_, random) = delivered("fickle", "200").await;
+    let rebuilt = [("name", "versioned"), ("version", "1.0.0"), ("behaviour", "fickle"), ("repeat", "harmless")];
+    let (old, rebuilt) = (version("1.0.0", "fickle").await, loaded(versioned_with(&rebuilt)).await);
+    assert_eq!(class(&random, &old, &rebuilt).await, None, "chance is the same for both");
     let (_, waits) = delivered("waits", "200").await;
     let (old, new) = (version("1.0.0", "waits").await, version("1.1.0", "waits").await);
     assert_eq!(class(&waits, &old, &new).await, Some(Class::Content), "it keeps something else while it waits");
