@@ -4,6 +4,7 @@ mod attempts;
 mod bounds;
 mod dispatching;
 mod dry;
+mod gate;
 mod memory;
 mod notices;
 mod pacing;
@@ -167,7 +168,7 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         workspaces: Vec::new(),
     };
     let grants = Grant { http: vec![grant(sink.port()), grant(9)], ..Grant::default() };
-    let plugins = ["scripted", "riskyone", "an-agent"];
+    let plugins = ["scripted", "riskyone", "an-agent", "versioned"];
     let secret = Secret { workspaces: vec![name("acme")], ..Secret::new(SECRET.to_owned(), SecretPlace::Url) };
     Config {
         file: "switchbell.yaml".into(),
