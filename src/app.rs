@@ -20,14 +20,14 @@ use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
-use crate::send::{Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
+use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
-use crate::wasm::catalog::PluginProblem;
-use crate::wasm::{Catalog, Sandbox, SandboxError, Settings};
+use crate::wasm::catalog::{PluginProblem, depot};
+use crate::wasm::{Catalog, Compiler, Sandbox, SandboxError, Settings};
 use polling::Polling;
 pub use polling::poll_once;
 
@@ -85,7 +85,12 @@ impl App {
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let keys = Keys::new(&inbox.key());
-        let settings = Settings { key: Some(keys.sandbox()), ..Settings::new(config.plugins.limits) };
+        let settings = Settings {
+            key: Some(keys.sandbox()),
+            compiled: Some(depot::root(&config.store).join("compiled")),
+            compiler: Compiler::of_this_program(),
+            ..Settings::new(config.plugins.limits)
+        };
         let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
         let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
         for problem in &problems {
@@ -99,8 +104,7 @@ impl App {
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
         let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
         let means = Arc::new(Means {
-            config: Arc::clone(&config),
-            catalog,
+            live: Live::new(Current { config: Arc::clone(&config), catalog, book: Arc::new(book) }),
             effects: effects.clone(),
             clock: clock.clone(),
             inbox: Arc::clone(&inbox),
@@ -111,7 +115,7 @@ impl App {
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::clone(&observer));
+        let dispatcher = Dispatcher::start(means, Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
         tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
         tasks.spawn(effects.tend(stop.soon.clone()));

@@ -1,4 +1,5 @@
-//! A small file with secrets in it: readable by nobody else, replaced whole, on disk when a write returns.
+//! Files for nobody else, replaced whole and on disk when a write returns: small ones with secrets in them
+//! ([`PrivateFile`]), and any other ([`replace`]).
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -76,14 +77,8 @@ impl PrivateFile {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        let folder = self.make_folder()?;
-        let new = self.path.with_extension("json.new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.set_permissions(Permissions::from_mode(0o600))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        File::open(folder)?.sync_all()
+        self.make_folder()?;
+        replace(&self.path, text.as_bytes())
     }
 
     /// Waits until nobody else holds the lock: neither here nor in another process.
@@ -116,14 +111,51 @@ impl PrivateFile {
     fn make_folder(&self) -> io::Result<&Path> {
         let folder = self.path.parent().unwrap_or(&self.path);
         let all = folder.parent().unwrap_or(folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         for folder in [all, folder] {
-            if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-                fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-            }
+            make_folder(folder)?;
         }
         Ok(folder)
     }
+}
+
+/// What the name of a file ends with while it is written.
+pub const UNFINISHED: &str = ".new";
+
+/// Makes sure that there is a folder for nobody else, and what is missing above it.
+///
+/// # Errors
+/// When it cannot be made, or kept from others.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Replaces a file, for nobody else, whole: it is on disk when this returns. One writer of a path at a time; what one that
+/// was cut off left (`<path>.new`) is written over.
+///
+/// # Errors
+/// When it cannot be written; what was there stays.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(UNFINISHED);
+    let new = PathBuf::from(new);
+    let written = write_new(&new, bytes).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // It may be what fills the disk.
+        let _ = fs::remove_file(&new);
+    }
+    written?;
+    File::open(path.parent().unwrap_or(path))?.sync_all()
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn stamp_of(found: &fs::Metadata) -> Stamp {

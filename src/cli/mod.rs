@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod check;
+mod compile_plugin;
 mod connector;
 mod console;
 mod control;
@@ -68,6 +69,9 @@ enum Command {
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
+    /// Compiles a plugin for the server that started this.
+    #[command(hide = true)]
+    CompilePlugin(compile_plugin::Arguments),
 }
 
 /// Runs the command that the arguments name. Exit codes: 0 done, 1 it found something wrong, 2 it could not run.
@@ -80,6 +84,10 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS };
         }
     };
+    // Before anything that takes memory or starts threads: it limits itself.
+    if let Command::CompilePlugin(asked) = &arguments.command {
+        return compile_plugin::run(asked);
+    }
     // The only TLS provider linked; a second call in one process keeps the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -98,6 +106,7 @@ pub fn main() -> ExitCode {
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
+            Command::CompilePlugin(asked) => compile_plugin::run(&asked),
         }
     });
     // What still waits for a name to be resolved is not waited for.

@@ -42,19 +42,28 @@ pub struct Claim {
     pub notifications: Vec<Notification>,
     /// How many more it stands for.
     pub omitted: u32,
-    /// JSON that the plugin asked to carry on with.
-    pub resume: Option<String>,
+    /// What the plugin asked to carry on with.
+    pub resume: Option<Written>,
     /// JSON that the target remembers of this subject.
     pub memory: Option<Memory>,
     /// What is there of this attempt already, when it goes on after a wait, a stop or a crash.
     pub begun: Option<Begun>,
 }
 
+/// What a plugin asked to have kept for later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// JSON.
+    pub value: String,
+    /// The semantic version of the plugin that wrote it; none where that is not known.
+    pub plugin_version: Option<String>,
+}
+
 /// What a target remembers of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// JSON.
-    pub value: String,
+    /// The latest.
+    pub written: Written,
     /// Counts the times it was written.
     pub version: i64,
 }
@@ -73,6 +82,8 @@ pub struct Begun {
     /// Whether the effect after the past may have begun: the next action, if it is an effect, is answered `unanswered`
     /// and not performed.
     pub cut_off: bool,
+    /// The SHA-256, in hex, of the plugin that something was kept of last or that rested; none where nothing was.
+    pub plugin_digest: Option<String>,
 }
 
 /// How far an attempt has come.
@@ -110,16 +121,18 @@ pub struct Kept {
     pub kept_before: usize,
     /// Those to be added.
     pub effects: Vec<KeptEffect>,
+    /// The SHA-256 of the plugin that runs, in hex.
+    pub plugin_digest: String,
 }
 
 /// A change of something kept for a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change {
-    /// It stays as it is.
+    /// It stays as it is, with the version that wrote it.
     #[default]
     Keep,
-    /// This JSON stands in its place.
-    Set(String),
+    /// This stands in its place.
+    Set(Written),
     /// It is forgotten.
     Forget,
 }

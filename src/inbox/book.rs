@@ -51,7 +51,7 @@ pub struct LaneRule {
 }
 
 /// A target as the store and the dispatcher see it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Whose queue it is.
     pub queue: QueueKey,
@@ -61,6 +61,8 @@ pub struct Rule {
     pub timing: Timing,
     /// Why nothing can be delivered to it now: its plugin is not loaded, or refuses its settings.
     pub blocked: Option<String>,
+    /// The versions of its plugin that are there all the same for attempts that began on them: the SHA-256 of each, in hex.
+    pub goes_on: Vec<String>,
     /// Whether a delivery that fails keeps all later ones back (`order: strict`).
     pub is_strict: bool,
     /// Whether the plugin remembers by subject: two attempts of one subject never run at once.

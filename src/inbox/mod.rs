@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use crate::notification::{Event, Level, Name};
 
 pub use attempt::{
-    Attempt, Begun, Change, Claim, Fence, Finished, Kept, KeptEffect, LaneRecord, Memory, Paused, Progress,
+    Attempt, Begun, Change, Claim, Fence, Finished, Kept, KeptEffect, LaneRecord, Memory, Paused, Progress, Written,
 };
 pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};

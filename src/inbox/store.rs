@@ -56,6 +56,10 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     /// Records the end of an attempt. Returns the numbers that the notices got.
     fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>>;
 
+    /// The versions of plugins that attempts which go on began on: a plugin's name and the SHA-256 of the version, in hex, in
+    /// order, each once. An attempt under way of which nothing was kept yet is not among them.
+    fn plugins_in_use(&self) -> BoxFuture<'_, Result<Vec<(Name, String)>, InboxError>>;
+
     /// Has deliveries made again, at once: the same one when it is dead, blocked or retrying, a new one that names it when
     /// it is delivered, unknown, suppressed or cancelled. What blocked a target is taken as mended, and all that is
     /// blocked of it goes on.

@@ -5,9 +5,11 @@
 //! the delivery by its end, and records that.
 
 mod attempt;
+mod change;
 mod dry;
 pub mod effect;
 pub mod keys;
+mod live;
 mod notice;
 pub mod queue;
 pub mod record;
@@ -24,7 +26,7 @@ use jiff::Timestamp;
 use tokio::task::JoinSet;
 
 use crate::clock::until;
-use crate::inbox::book::{Admission, Book};
+use crate::inbox::book::Admission;
 use crate::inbox::delivery::{DESTINATION_DELAY_MAX, End, Input, Next, Outcome, State, transition};
 use crate::inbox::{Attempt, Claim, Claimed, DeliveryId, Entry, Finished, InboxError, News, Paused, Want};
 use crate::notification::Name;
@@ -36,6 +38,7 @@ use notice::{Blocked, Notice};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
 pub use dry::{preview, replay};
+pub use live::{Current, Live};
 pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
 pub use settings::{settings_mistakes, ungranted};
@@ -56,7 +59,6 @@ const GIVEN_BACK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Dispatcher {
     means: Arc<Means>,
-    book: Arc<Book>,
     observer: Arc<dyn Observer>,
     blocked: Blocked,
     samples: Samples,
@@ -75,25 +77,22 @@ impl Dispatcher {
     ///
     /// # Errors
     /// When the store refuses.
-    pub async fn start(
-        means: Arc<Means>,
-        book: Arc<Book>,
-        observer: Arc<dyn Observer>,
-    ) -> Result<Arc<Self>, InboxError> {
+    pub async fn start(means: Arc<Means>, observer: Arc<dyn Observer>) -> Result<Arc<Self>, InboxError> {
+        let Current { config, book, .. } = &*means.live.get();
         let (queues, now) = (Arc::clone(&means.queues), means.clock.now());
         let admission: Arc<dyn Admission> = Arc::clone(&queues) as Arc<dyn Admission>;
-        queues.take_up(&book);
-        let adopted = means.inbox.adopt(Arc::clone(&book), Some(admission), now).await?;
+        queues.take_up(book);
+        let adopted = means.inbox.adopt(Arc::clone(book), Some(admission), now).await?;
         queues.restore(&adopted);
         for (queue, deliveries) in &adopted.cancelled {
             let workspace = &queue.workspace;
             tracing::warn!(%workspace, %queue, deliveries, "cancelled: the target is not in the configuration any more");
-            let workspace = means.config.workspaces.get(workspace);
+            let workspace = config.workspaces.get(workspace);
             if let Some(told) = workspace.and_then(|known| notice::cancelled(known, queue, *deliveries, now)) {
                 means.inbox.accept(told).await?;
             }
         }
-        Ok(Arc::new(Self { means, book, observer, blocked: Blocked::default(), samples: Samples::default() }))
+        Ok(Arc::new(Self { means, observer, blocked: Blocked::default(), samples: Samples::default() }))
     }
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
@@ -237,7 +236,7 @@ impl Dispatcher {
             attempt: claim.attempt.get(),
             since: claim.since,
             jitter: fastrand::f64(),
-            policy: self.means.policy(claim),
+            policy: self.means.policy(claim, ended.repeat),
         };
         // A claim is in flight, and every outcome moves a delivery that is.
         let next = transition(State::InFlight, Input::Ended(end), now)
@@ -272,11 +271,12 @@ impl Dispatcher {
             return Vec::new();
         }
         let notice = Notice::of(claim, state, ended.reason.as_deref(), &self.blocked);
-        let Some(workspace) = self.means.config.workspaces.get(&claim.queue.workspace) else { return Vec::new() };
-        let notice = notice.and_then(|notice| notice.entry(workspace, &self.book, now));
-        let agent = |plugin: &Name| self.means.catalog.get(plugin).is_none_or(|plugin| plugin.manifest().agent);
+        let Current { config, catalog, book } = &*self.means.live.get();
+        let Some(workspace) = config.workspaces.get(&claim.queue.workspace) else { return Vec::new() };
+        let notice = notice.and_then(|notice| notice.entry(workspace, book, now));
+        let agent = |plugin: &Name| catalog.get(plugin).is_none_or(|plugin| plugin.manifest().agent);
         let report = ended.report.as_ref();
-        let report = report.and_then(|report| report.entry(claim, (workspace, &self.book), agent, now));
+        let report = report.and_then(|report| report.entry(claim, (workspace, book), agent, now));
         notice.into_iter().chain(report).collect()
     }
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::effect::secret::lane_key;
 use super::keys::Keys;
+use super::live::Current;
 use super::settings::{Checked, Said, checked, placed, problems};
 use crate::config::{Config, Problem, Secret, Target, Workspace};
 use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
 use crate::notification::Name;
 use crate::route::timing::{AtMost, Except, Timing};
-use crate::wasm::{Catalog, Destination, Lane};
+use crate::wasm::{Catalog, Destination, Lane, Plugin};
 
 /// Deliveries in [`AGENT_PER`] to a target whose plugin starts agents, unless the target says otherwise. What an agent
 /// writes back may match the route that started it: without a limit, that chain would never end.
@@ -21,9 +22,29 @@ pub const AGENT_PER: Duration = Duration::from_secs(3_600);
 /// Every target there is, and the mistakes that plugins find in settings. Each plugin is asked once about each of its
 /// targets.
 pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
-    let checked = checked(config, catalog).await;
-    let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, keys)).collect();
+    let checked = checked(config, catalog, None).await;
+    let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
     (Book::new(rules), problems(checked))
+}
+
+/// A book whose targets of one plugin are asked about anew, because it is another than before; the others stay as they
+/// are. None for the book where nothing changes.
+pub(super) async fn rebook(
+    current: &Current,
+    catalog: &Catalog,
+    plugin: &Name,
+    keys: &Keys,
+) -> (Option<Book>, Vec<Problem>) {
+    let Current { config, book, .. } = current;
+    let checked = checked(config, catalog, Some(plugin)).await;
+    let anew: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
+    let is_same = |rule: &Rule| book.get(&rule.queue).is_some_and(|known| **known == *rule);
+    let problems = problems(checked);
+    if anew.iter().all(is_same) {
+        return (None, problems);
+    }
+    let others = book.rules().filter(|rule| rule.plugin != *plugin).map(|rule| Rule::clone(rule));
+    (Some(Book::new(others.chain(anew))), problems)
 }
 
 /// Every target with its timing only, for commands that work on a store without a server: no lanes, and nothing is
@@ -40,20 +61,28 @@ fn plain(workspace: &Workspace, route: &Name, target: &Target) -> Rule {
         timing: target.timing.clone(),
         blocked: None,
         is_strict: target.is_strict,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes: Vec::new(),
     }
 }
 
-fn rule(checked: &Checked<'_>, config: &Config, keys: &Keys) -> Rule {
+fn rule(checked: &Checked<'_>, config: &Config, catalog: &Catalog, keys: &Keys) -> Rule {
     let placed = &checked.placed;
     let plain = plain(placed.workspace, &placed.route.name, placed.target);
     let plugin = &placed.target.plugin;
+    let goes_on = || {
+        let earlier = catalog.earlier().filter(|earlier| earlier.manifest().name == *plugin).map(Plugin::digest);
+        earlier.filter(|digest| !catalog.is_quarantined(plugin, digest)).map(str::to_owned).collect()
+    };
     match &checked.said {
-        Said::NotLoaded => Rule { blocked: Some(format!("plugin {plugin} is not loaded")), ..plain },
+        Said::NotLoaded => {
+            Rule { blocked: Some(format!("plugin {plugin} is not loaded")), goes_on: goes_on(), ..plain }
+        }
         Said::Refuses(problems) => {
             let first = problems.first().map_or("it does not say why", |problem| problem.message.as_str());
-            Rule { blocked: Some(format!("plugin {plugin} refuses its settings: {first}")), ..plain }
+            let blocked = Some(format!("plugin {plugin} refuses its settings: {first}"));
+            Rule { blocked, goes_on: goes_on(), ..plain }
         }
         Said::Takes { destination, needs_memory, agent } => {
             let lane = |lane: &Lane| lane_rule(lane, &plain.queue.workspace, plugin, &config.secrets, keys);

@@ -6,6 +6,7 @@ use url::Url;
 use crate::config::{
     Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
 };
+use crate::notification::Name;
 use crate::send::effect::secret::stand_in;
 use crate::wasm::{self, Catalog, CheckError, Destination, Manifest, Plugin};
 
@@ -38,13 +39,13 @@ pub(super) enum Said {
 /// What the loaded plugins say of the settings of their targets, with the places in the files. A plugin that is not
 /// loaded says nothing.
 pub async fn settings_mistakes(config: &Config, catalog: &Catalog) -> Vec<Problem> {
-    problems(checked(config, catalog).await)
+    problems(checked(config, catalog, None).await)
 }
 
-/// Has every target's settings checked by its plugin.
-pub(super) async fn checked<'a>(config: &'a Config, catalog: &Catalog) -> Vec<Checked<'a>> {
+/// Has the settings of every target, or of those of one plugin, checked by their plugins.
+pub(super) async fn checked<'a>(config: &'a Config, catalog: &Catalog, only: Option<&Name>) -> Vec<Checked<'a>> {
     let mut all = Vec::new();
-    for placed in placed(config) {
+    for placed in placed(config).filter(|placed| only.is_none_or(|only| *only == placed.target.plugin)) {
         let said = match catalog.get(&placed.target.plugin) {
             Some(plugin) => said(&placed, &plugin).await,
             None => Said::NotLoaded,

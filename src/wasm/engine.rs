@@ -1,9 +1,11 @@
 //! The engine that compiles and runs plugins, and the parts every plugin shares.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 
 use crate::config::Limits;
 
+use super::compiled::{CodeStore, CompileBounds, Compiler, compatibility};
 use super::fault::SandboxError;
 use super::limits::{
     ACTION_BYTES_MAX, CORE_INSTANCES_MAX, CpuBudget, HANDLES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, MEMORIES_MAX,
@@ -54,12 +57,27 @@ pub struct Settings {
     /// What the randomness of plugins is computed from. With the same key, a step repeated after a restart draws the
     /// same; drawn anew when absent.
     pub key: Option<[u8; 32]>,
+    /// The folder in which compiled code is kept, of this sandbox's key alone; none is kept when absent.
+    pub compiled: Option<PathBuf>,
+    /// Where plugins are compiled.
+    pub compiler: Compiler,
+    /// What compiling one may take, where it is done by [`Compiler::Child`].
+    pub compile_bounds: CompileBounds,
 }
 
 impl Settings {
     /// The usual settings with these limits.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, threads: None, kept_instances_max: KEPT_INSTANCES_MAX, kept_time_max: KEPT_TIME_MAX, key: None }
+        Self {
+            limits,
+            threads: None,
+            kept_instances_max: KEPT_INSTANCES_MAX,
+            kept_time_max: KEPT_TIME_MAX,
+            key: None,
+            compiled: None,
+            compiler: Compiler::Thread,
+            compile_bounds: CompileBounds::default(),
+        }
     }
 }
 
@@ -82,6 +100,11 @@ pub(super) struct Shared {
     pub(super) in_place: Semaphore,
     /// The permit to compile: it takes all cores and, for large plugins, half a gigabyte.
     pub(super) compile: Arc<Semaphore>,
+    pub(super) compiler: Compiler,
+    pub(super) compile_bounds: CompileBounds,
+    /// What code must have been compiled for.
+    pub(super) compatibility: String,
+    pub(super) compiled: Option<CodeStore>,
     pub(super) key: [u8; 32],
 }
 
@@ -102,6 +125,9 @@ impl Sandbox {
         let engine = engine(kept + 2 * threads.get(), settings.limits.memory_bytes_max)?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| SandboxError(format!("{error:#}")))?;
+        let key = settings.key.map_or_else(draw_key, Ok)?;
+        let compatibility = compatibility(&engine);
+        let compiled = settings.compiled.map(|folder| CodeStore::new(folder, compatibility.clone(), &key));
         let no_thread = |error| SandboxError(format!("no thread could be started: {error}"));
         Ok(Self(Arc::new(Shared {
             threads: StepThreads::start(threads).map_err(no_thread)?,
@@ -112,10 +138,23 @@ impl Sandbox {
             keep: Arc::new(Semaphore::new(kept)),
             in_place: Semaphore::new(threads.get()),
             compile: Arc::new(Semaphore::new(1)),
-            key: settings.key.map_or_else(draw_key, Ok)?,
+            compiler: settings.compiler,
+            compile_bounds: settings.compile_bounds,
+            compatibility,
+            compiled,
+            key,
             linker,
             engine,
         })))
+    }
+
+    /// Removes compiled code of plugins that are not among these digests, and what a write that was cut off left. What is
+    /// removed wrongly is compiled again. It waits for the disk: not for an async thread.
+    ///
+    /// # Errors
+    /// The first that could not be removed; the others were.
+    pub fn prune_compiled(&self, keep: &BTreeSet<String>) -> io::Result<()> {
+        self.0.compiled.as_ref().map_or(Ok(()), |store| store.prune(keep))
     }
 
     /// Instances that attempts keep between two steps at this moment.
@@ -158,7 +197,8 @@ fn slot_bytes(memory_bytes_max: usize) -> usize {
     memory_bytes_max.min(ADDRESSABLE_BYTES).next_multiple_of(PAGE_BYTES).max(MEMORY_RESERVATION_BYTES)
 }
 
-fn config(memory_bytes_max: usize) -> Config {
+/// How plugins are compiled. Code depends on it, and on nothing else of an engine.
+pub(super) fn config(memory_bytes_max: usize) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)

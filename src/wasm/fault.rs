@@ -176,8 +176,51 @@ pub enum LoadError {
         /// What the plugin says.
         described: Name,
     },
+    /// Compiling it took more than it may.
+    CompileLimit {
+        /// Which limit it passed.
+        which: CompileLimit,
+        /// How much that allows, such as `4 GiB`.
+        allowed: String,
+    },
+    /// The compiler failed on it, which it should on no component; what it said.
+    Compiler(String),
     /// The host could not load it just now.
     Host(String),
+}
+
+/// A limit that compiling a plugin can pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompileLimit {
+    /// Memory of the process that compiles.
+    Memory,
+    /// CPU time of that process.
+    Cpu,
+    /// Time from its beginning to its end.
+    Time,
+    /// The size of the compiled code.
+    Code,
+}
+
+impl CompileLimit {
+    /// What a person calls it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "CPU time",
+            Self::Time => "time",
+            Self::Code => "code size",
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Memory | Self::Cpu | Self::Code => {
+                "build it smaller (optimised for size, without what it does not need)"
+            }
+            Self::Time => "load it again when the machine is less busy, or build it smaller",
+        }
+    }
 }
 
 impl fmt::Display for LoadError {
@@ -226,6 +269,14 @@ impl fmt::Display for LoadError {
             Self::Name { file, described } => {
                 write!(out, "describes itself as {described}: name the file {described}.wasm, or the plugin {file}")
             }
+            Self::CompileLimit { which, allowed } => {
+                write!(out, "compiling it passed the {} limit of {allowed}: {}", which.as_str(), which.remedy())
+            }
+            Self::Compiler(said) => write!(
+                out,
+                "the compiler failed on it ({said}): build it again with a released toolchain; if that does not help, report \
+                 it with the file"
+            ),
             Self::Host(detail) => write!(out, "the host could not load it: {detail}"),
         }
     }

@@ -56,6 +56,28 @@ pub(super) const DESCRIPTION_BYTES_MAX: usize = 256 << 10;
 /// Plugins in one directory.
 pub(super) const PLUGINS_MAX: usize = 256;
 
+/// Compiled code of one plugin, bytes. Of the largest component the compiler makes some four times its size.
+pub(super) const CODE_BYTES_MAX: usize = 256 << 20;
+
+/// What the process that compiles a plugin may have of memory, bytes. It is counted as address space: a Python component of
+/// 18 MiB takes two thirds of a gigabyte, and each thread of the compiler reserves up to 128 MiB more than it uses.
+pub(super) const COMPILE_MEMORY_BYTES_MAX: u64 = 4 << 30;
+
+/// CPU time of that process. A Python component takes ten seconds.
+pub(super) const COMPILE_CPU_MAX: Duration = Duration::from_secs(120);
+
+/// Time until that process is killed: on a busy machine it gets little of the CPU, at its low priority.
+pub(super) const COMPILE_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// Threads of that process: more would use up its memory, and compiling is in no hurry.
+pub(super) const COMPILE_THREADS_MAX: usize = 8;
+
+/// What is kept of what that process writes to standard error, bytes; the rest is thrown away.
+pub(super) const COMPILE_STDERR_BYTES_MAX: usize = 16 << 10;
+
+/// Plugins of a directory that are loaded at once: each may hold a file, and its compiled code twice.
+pub(super) const LOADED_AT_ONCE_MAX: usize = 4;
+
 /// How often a running step is looked at.
 pub(super) const TICK: Duration = Duration::from_millis(10);
 

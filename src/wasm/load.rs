@@ -1,15 +1,14 @@
 //! From bytes to a plugin: each check in order, the cheap ones first, none of it on an async thread.
 
 use std::sync::Arc;
-use std::thread;
 
 use memchr::memmem;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
+use super::compiled::{Job, compile, deserialize, refused};
 use super::engine::{Sandbox, Shared};
 use super::fault::LoadError;
 use super::instance::{Exports, Program};
@@ -40,9 +39,6 @@ const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
 /// So much of a file is looked at to tell whether it is a text.
 const TEXT_LOOKED_AT_BYTES: usize = 256;
 
-/// The stack of the thread that compiles.
-const COMPILE_STACK_BYTES: usize = 8 << 20;
-
 impl Sandbox {
     /// Makes a plugin of a component: checks it, compiles it, and has it describe itself under the limits.
     ///
@@ -50,7 +46,7 @@ impl Sandbox {
     /// What is wrong with it, and what to do.
     pub async fn load(&self, bytes: Vec<u8>) -> Result<Plugin, LoadError> {
         check_header(&bytes)?;
-        let (program, origin) = compile(&self.0, bytes).await?;
+        let (program, origin) = program(&self.0, bytes).await?;
         let trial = program.clone();
         let described = self.0.threads.run(move || describe(&trial)).await;
         let manifest = described.map_err(LoadError::Host)??;
@@ -88,46 +84,82 @@ fn looks_like(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// How far the compiler stands back behind everything else that runs.
-const COMPILE_NICENESS: i32 = 10;
+/// A file to load.
+#[derive(Clone)]
+struct Source {
+    bytes: Arc<[u8]>,
+    digest: Arc<str>,
+}
 
-/// Compiles on a thread of its own, one at a time. The thread goes on to its end if the future is dropped.
-async fn compile(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Origin), LoadError> {
-    let lost = || LoadError::Host("the compiler ended without a result".into());
-    let permit = Arc::clone(&shared.compile).acquire_owned().await.map_err(|_closed| lost())?;
-    let (result, compiled) = oneshot::channel();
-    let shared = Arc::clone(shared);
-    let job = move |permit: OwnedSemaphorePermit| {
-        // Deliveries go first. On Linux this is the thread's own, and the compiler's threads, which it starts, inherit it.
-        let _ = rustix::process::nice(COMPILE_NICENESS);
-        // Nobody waits any more if the future was dropped.
-        let _ = result.send(program(shared, &bytes));
-        drop(permit);
+/// The program of a component: of its compiled code if that is kept, else compiled, one at a time. None of it on an async
+/// thread.
+async fn program(shared: &Arc<Shared>, bytes: Vec<u8>) -> Result<(Program, Origin), LoadError> {
+    let source = blocking(move || Source { digest: digest(&bytes).into(), bytes: bytes.into() }).await?;
+    if let Some(kept) = kept(shared, &source).await {
+        return kept;
+    }
+    let lost = |_closed| LoadError::Host("the compiler is gone".into());
+    let permit = Arc::clone(&shared.compile).acquire_owned().await.map_err(lost)?;
+    // It may have been compiled meanwhile.
+    if let Some(kept) = kept(shared, &source).await {
+        return kept;
+    }
+    let job = Job {
+        engine: &shared.engine,
+        compatibility: &shared.compatibility,
+        plugin_memory_bytes_max: shared.limits.memory_bytes_max,
+        bounds: shared.compile_bounds,
+        component: Arc::clone(&source.bytes),
     };
-    let thread = thread::Builder::new().name("sandbox-compile".into()).stack_size(COMPILE_STACK_BYTES);
-    thread
-        .spawn(move || job(permit))
-        .map_err(|error| LoadError::Host(format!("no thread could be started: {error}")))?;
-    compiled.await.map_err(|_gone| lost())?
+    let (code, permit) = compile(&shared.compiler, job, permit).await?;
+    let shared = Arc::clone(shared);
+    let checked = blocking(move || {
+        let component = deserialize(&shared.engine, &code).map_err(|error| refused(&format!("{error:#}")))?;
+        let checked = check(&shared, &component, &source)?;
+        if let Some(store) = &shared.compiled {
+            store.put(&source.digest, &code);
+        }
+        // Only now may another write.
+        drop(permit);
+        Ok(checked)
+    });
+    checked.await?
 }
 
-fn program(shared: Arc<Shared>, bytes: &[u8]) -> Result<(Program, Origin), LoadError> {
-    let component = Component::from_binary(&shared.engine, bytes).map_err(|error| malformed(&error))?;
-    check_imports(&shared.engine, &component, bytes)?;
+/// The program of a component whose compiled code is kept; none when it must be compiled. What is kept is not checked less
+/// than what was just compiled.
+async fn kept(shared: &Arc<Shared>, source: &Source) -> Option<Result<(Program, Origin), LoadError>> {
+    shared.compiled.as_ref()?;
+    let (shared, source) = (Arc::clone(shared), source.clone());
+    let found = blocking(move || {
+        let store = shared.compiled.as_ref()?;
+        let code = store.get(&source.digest)?;
+        match deserialize(&shared.engine, &code) {
+            Ok(component) => Some(check(&shared, &component, &source)),
+            Err(error) => {
+                store.distrust(&source.digest, &one_line(&format!("{error:#}"), 200));
+                None
+            }
+        }
+    });
+    found.await.unwrap_or_else(|lost| Some(Err(lost)))
+}
+
+/// Runs what computes or waits for the disk off the async threads.
+async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
+    let done = tokio::task::spawn_blocking(job).await;
+    done.map_err(|lost| LoadError::Host(one_line(&lost.to_string(), 300)))
+}
+
+fn check(shared: &Arc<Shared>, component: &Component, source: &Source) -> Result<(Program, Origin), LoadError> {
+    check_imports(&shared.engine, component, &source.bytes)?;
     let imports = component.component_type().imports(&shared.engine).map(|(name, _)| one_line(name, 200)).collect();
-    let interface = find_interface(&shared.engine, &component)?;
-    let exports = Exports::find(&component, &interface)
+    let interface = find_interface(&shared.engine, component)?;
+    let exports = Exports::find(component, &interface)
         .map_err(|name| wrong_world(&format!("{interface} without {name}"), REBUILD))?;
-    let component = shared.linker.instantiate_pre(&component).map_err(|error| malformed(&error))?;
-    let origin = Origin { digest: digest(bytes), bytes: bytes.len(), interface, imports };
-    Ok((Program { shared, component, exports }, origin))
-}
-
-fn malformed(error: &wasmtime::Error) -> LoadError {
-    let detail = one_line(&format!("{error:#}"), 500);
-    // The engine gives these errors no type to ask for; without the text they are reported as malformed.
-    let too_demanding = detail.contains("pooling allocator");
-    if too_demanding { LoadError::TooDemanding(detail) } else { LoadError::Malformed(detail) }
+    let component = shared.linker.instantiate_pre(component).map_err(|error| refused(&format!("{error:#}")))?;
+    let origin = Origin { digest: source.digest.to_string(), bytes: source.bytes.len(), interface, imports };
+    Ok((Program { shared: Arc::clone(shared), component, exports }, origin))
 }
 
 /// Refuses every import but inert WASI and the contract's own types.

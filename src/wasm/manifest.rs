@@ -213,7 +213,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// Whether `text` is a version by the grammar of semver 2.0 (semver.org), at most 100 characters long.
-fn is_semantic_version(text: &str) -> bool {
+pub(super) fn is_semantic_version(text: &str) -> bool {
     let (text_without_build, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
     let (core, pre) = match text_without_build.split_once('-') {
         Some((core, pre)) => (core, Some(pre)),

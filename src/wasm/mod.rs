@@ -18,6 +18,7 @@ mod action;
 mod attempt;
 mod bindings;
 pub mod catalog;
+mod compiled;
 pub mod convert;
 mod engine;
 mod fault;
@@ -44,8 +45,9 @@ pub use bindings::switchbell::delivery::types::{
     ToolCall,
 };
 pub use catalog::{Catalog, PluginProblem};
+pub use compiled::{CompileBounds, CompileRequest, Compiler, serve as compile_for_parent};
 pub use engine::{Sandbox, Settings};
-pub use fault::{CheckError, LimitKind, LoadError, SandboxError, StepFault};
+pub use fault::{CheckError, CompileLimit, LimitKind, LoadError, SandboxError, StepFault};
 pub use limits::{ACTION_BYTES_MAX, KEPT_INSTANCES_MAX, KEPT_TIME_MAX, PLUGIN_BYTES_MAX};
 pub use load::file_digest;
 pub use manifest::{Manifest, Repeat, Wants};

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 use switchbell::clock::Clock;
+use switchbell::config::Config;
 use switchbell::inbox::book::{Book, QueueKey, Rule};
 use switchbell::inbox::delivery::{Cause, Outcome};
 use switchbell::inbox::{Claim, DeliveryId, Ended, Fence, Inbox, Intake};
@@ -16,7 +17,7 @@ use switchbell::route::entry;
 use switchbell::send::effect::Effects;
 use switchbell::send::keys::Keys;
 use switchbell::send::queue::Queues;
-use switchbell::send::{Came, Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
+use switchbell::send::{Came, Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use switchbell::telemetry::{Happening, Observer};
 use switchbell::wasm::Catalog;
 use tokio::sync::Notify;
@@ -30,7 +31,7 @@ pub async fn run() {
     let world = World::new(1).await;
     let catalog = world.catalog().await;
     slack(&catalog).await;
-    let means = means(&world, &catalog, Arc::new(world.inbox("attempts.db")));
+    let means = means(&world, &catalog, Arc::new(world.inbox("attempts.db"))).await;
     let target = world
         .config
         .workspaces
@@ -81,15 +82,15 @@ fn cpu_time() -> Duration {
     clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or_default()
 }
 
-pub fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Means> {
-    let clock = Clock::system();
+pub async fn means(world: &World, catalog: &Catalog, inbox: Arc<dyn Inbox>) -> Arc<Means> {
+    let (clock, keys) = (Clock::system(), Keys::new(&inbox.key()));
+    let book = Arc::new(unpaced(&world.config, catalog, &keys).await);
     Arc::new(Means {
-        config: Arc::clone(&world.config),
-        catalog: catalog.clone(),
+        live: Live::new(Current { config: Arc::clone(&world.config), catalog: catalog.clone(), book }),
         effects: Effects::new(&world.config, &clock).expect("effects"),
         queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
         clock,
-        keys: Keys::new(&inbox.key()),
+        keys,
         inbox,
     })
 }
@@ -160,8 +161,8 @@ impl Observer for Counter {
 }
 
 /// The targets without their lanes: Slack's own pace, a message a second, would be all that is measured.
-pub async fn unpaced(means: &Means, catalog: &Catalog) -> Book {
-    let paced = book(&means.config, catalog, &means.keys).await.0;
+async fn unpaced(config: &Config, catalog: &Catalog, keys: &Keys) -> Book {
+    let paced = book(config, catalog, keys).await.0;
     Book::new(paced.rules().map(|rule| Rule { lanes: Vec::new(), ..Rule::clone(rule) }))
 }
 
@@ -170,11 +171,10 @@ async fn whole_path(world: &World, catalog: &Catalog) {
     let (mut rates, mut cpu) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let inbox: Arc<dyn Inbox> = Arc::new(world.inbox(&format!("whole-{round}.db")));
-        let means = means(world, catalog, Arc::clone(&inbox));
-        let book = unpaced(&means, catalog).await;
+        let means = means(world, catalog, Arc::clone(&inbox)).await;
         let counter = Arc::new(Counter::default());
         let stop = Stop::default();
-        let dispatcher = Dispatcher::start(means, Arc::new(book), counter.clone()).await.expect("a dispatcher");
+        let dispatcher = Dispatcher::start(means, counter.clone()).await.expect("a dispatcher");
         let running = tokio::spawn(dispatcher.run(stop.clone()));
         let (began, before) = (Instant::now(), cpu_time());
         for first in (0..DELIVERIES).step_by(500) {

@@ -18,7 +18,7 @@ use switchbell::send::{Dispatcher, Stop};
 use switchbell::telemetry::Nobody;
 use tokio::sync::mpsc;
 
-use crate::deliver::{means, unpaced};
+use crate::deliver::means;
 use crate::world::{World, name, slack};
 
 const EVENTS: usize = 2_000;
@@ -60,10 +60,9 @@ async fn events(world: &World, arrivals: &mut mpsc::UnboundedReceiver<(usize, In
     let inbox: Arc<dyn Inbox> = Arc::new(world.inbox("latency.db"));
     let catalog = world.catalog().await;
     slack(&catalog).await;
-    let means = means(world, &catalog, Arc::clone(&inbox));
-    let book = Arc::new(unpaced(&means, &catalog).await);
+    let means = means(world, &catalog, Arc::clone(&inbox)).await;
     let stop = Stop::default();
-    let dispatcher = Dispatcher::start(means, book, Arc::new(Nobody)).await.expect("a dispatcher");
+    let dispatcher = Dispatcher::start(means, Arc::new(Nobody)).await.expect("a dispatcher");
     let running = tokio::spawn(dispatcher.run(stop.clone()));
     let busy = Arc::new(AtomicBool::new(compiles));
     let compiling = compiles.then(|| disturb(world, Arc::clone(&busy)));

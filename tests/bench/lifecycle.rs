@@ -57,6 +57,7 @@ async fn lives(inbox: Arc<dyn Inbox>) -> f64 {
         timing: Timing::default(),
         blocked: None,
         is_strict: false,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes: Vec::new(),
     };

@@ -69,6 +69,7 @@ async fn fill_and_claim(world: &World, path: &Path, notifications: usize, waitin
         timing: Timing::default(),
         blocked: None,
         is_strict: false,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes: Vec::new(),
     };

@@ -26,7 +26,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::deliver::{means, unpaced};
+use crate::deliver::means;
 use crate::world::{World, name, notification, slack};
 
 /// One workspace, or one queue, alone may not have so many attempts at once.
@@ -82,10 +82,9 @@ async fn measure() {
     let sandbox = Sandbox::new(Settings::new(world.config.plugins.limits)).expect("a sandbox");
     let catalog = Catalog::open(&sandbox, &world.config.plugins.directory).await.0;
     slack(&catalog).await;
-    let means = means(&world, &catalog, Arc::clone(&inbox));
-    let book = Arc::new(unpaced(&means, &catalog).await);
+    let means = means(&world, &catalog, Arc::clone(&inbox)).await;
     let (counter, stop) = (Arc::new(Counter::default()), Stop::default());
-    let dispatcher = Dispatcher::start(means, book, counter.clone()).await.expect("a dispatcher");
+    let dispatcher = Dispatcher::start(means, counter.clone()).await.expect("a dispatcher");
     let running = tokio::spawn(dispatcher.run(stop.clone()));
     let before = resident_mib();
     let began = Instant::now();

@@ -147,6 +147,10 @@ impl Inbox for Store {
         self.sqlite.finish(finished)
     }
 
+    fn plugins_in_use(&self) -> BoxFuture<'_, Result<Vec<(Name, String)>, InboxError>> {
+        self.sqlite.plugins_in_use()
+    }
+
     fn retry<'a>(
         &'a self,
         workspace: &'a Name,

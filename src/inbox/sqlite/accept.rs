@@ -143,7 +143,7 @@ pub(super) fn at_once(
     now: Timestamp,
     takes_slot: bool,
 ) -> Result<(), InboxError> {
-    if let Some(why) = target.blocked() {
+    if let Some(why) = target.blocked(None) {
         let why = why.to_owned();
         let new = New { state: State::Blocked, now, takes_slot, why: Some(why) };
         return insert_waiting(session, target, arrival, &new);

@@ -140,7 +140,8 @@ fn move_to(session: &Session, known: &Known, there: &QueueKey) -> Result<(), Inb
 
 /// The target is gone, and with it whatever it still was owed.
 fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(), InboxError> {
-    let set = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?2";
+    let set = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL, started_at = NULL,
+                                   plugin_digest = NULL, why = ?2";
     let mut rows = 0;
     for which in WAITS {
         let sql = format!("{set} WHERE target = ?1 AND {which}");

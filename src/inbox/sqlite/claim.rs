@@ -15,7 +15,7 @@ use super::rows::{self, moment, prepare};
 use super::session::{Session, Target};
 use super::{Claimed, InboxError, Name};
 use crate::inbox::delivery::{Cause, Input, Outcome, State};
-use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Moved, Progress, Want};
+use crate::inbox::{Begun, Claim, DeliveryId, Fence, KeptEffect, Moved, Progress, Want, Written};
 use crate::route::Stage;
 
 /// An effect of the attempt was accepted, or may have been.
@@ -28,6 +28,8 @@ pub(super) const WAITED: i64 = 4;
 pub(super) const CUT_OFF: i64 = 8;
 /// Effects are kept.
 pub(super) const HAS_EFFECTS: i64 = 16;
+/// The attempt is told what its target remembers of its subject, and told it again when it goes on.
+pub(super) const TOLD_MEMORY: i64 = 32;
 
 /// Rows read at once for each delivery that is wanted: those that wait for time, or for another of their subject, are
 /// passed.
@@ -46,15 +48,16 @@ struct Due {
     last_outcome: Option<Outcome>,
     since: Option<Timestamp>,
     cause: Option<Cause>,
-    resume: Option<String>,
+    resume: Option<Written>,
     steps: u32,
     flags: i64,
     next_at: i64,
     has_slot: bool,
+    plugin_digest: Option<String>,
 }
 
 const DUE: &str = "id, state, notification, gather, level, items, bytes, omitted, plugin, attempts, due_at, started_at,
-                   last_outcome, since, cause, resume, steps, flags, next_at, slot IS NOT NULL";
+                   last_outcome, since, cause, resume, steps, flags, next_at, slot IS NOT NULL, resume_version, plugin_digest";
 
 fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
     let text = |column| row.get::<_, Option<String>>(column);
@@ -67,12 +70,18 @@ fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
         last_outcome: text(12)?.and_then(|text| Outcome::parse(&text)),
         since: row.get::<_, Option<i64>>(13)?.map(moment),
         cause: text(14)?.and_then(|text| Cause::parse(&text)),
-        resume: row.get(15)?,
+        resume: resume(row)?,
         steps: row.get(16)?,
         flags: row.get(17)?,
         next_at: row.get::<_, Option<i64>>(18)?.unwrap_or_default(),
         has_slot: row.get(19)?,
+        plugin_digest: row.get(21)?,
     })
+}
+
+fn resume(row: &Row<'_>) -> rusqlite::Result<Option<Written>> {
+    let Some(value) = row.get(15)? else { return Ok(None) };
+    Ok(Some(Written { value, plugin_version: row.get(20)? }))
 }
 
 /// Hands out what is wanted, as far as it is there.
@@ -169,7 +178,7 @@ fn fate(
         tell(session, target, &due, State::Cancelled, claimed);
         return Ok(Fate::Elsewhere);
     }
-    if let Some(why) = target.blocked().map(str::to_owned) {
+    if let Some(why) = target.blocked(due.plugin_digest.as_deref()).map(str::to_owned) {
         put_aside(session, target, &due, (Input::Blocked, &why), now)?;
         tell(session, target, &due, State::Blocked, claimed);
         return Ok(Fate::Elsewhere);
@@ -183,14 +192,20 @@ fn fate(
         tell(session, target, &due, State::Suppressed, claimed);
         return Ok(Fate::Elsewhere);
     }
-    let subject = if target.by_subject() { subject(session, &due.waiting)? } else { None };
-    if let Some(subject) = &subject {
+    let subject =
+        if target.by_subject() || is_told_memory(target, &due) { subject(session, &due.waiting)? } else { None };
+    if let Some(subject) = subject.as_ref().filter(|_| target.by_subject()) {
         if busy.contains(subject) {
             return Ok(Fate::Busy);
         }
         busy.push(subject.clone());
     }
     hand_out(session, target, due, subject.as_deref(), is_fresh, now).map(|claim| Fate::Claimed(Box::new(claim)))
+}
+
+/// What an attempt was told when it began it is told when it goes on, whatever its target says now.
+fn is_told_memory(target: &Target, due: &Due) -> bool {
+    if due.started_at.is_some() { due.flags & TOLD_MEMORY != 0 } else { target.by_subject() }
 }
 
 /// Whether no attempt of it was made, and no person asked for it.
@@ -249,7 +264,9 @@ fn put_aside(
     now: Timestamp,
 ) -> Result<(), InboxError> {
     let next = moved(due.waiting.state, input, now)?;
-    let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = ?3 WHERE id = ?1";
+    let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = ?3,
+                      plugin_digest = CASE ?2 WHEN 'blocked' THEN plugin_digest END
+               WHERE id = ?1";
     let values = params![due.waiting.id, next.state.as_str(), why];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     if due.has_slot { surplus_may_go(session, &target.queue, target.row.id, now) } else { Ok(()) }
@@ -286,11 +303,15 @@ fn hand_out(
     // However long it was due before, giving up counts from the first time that it could be tried.
     let since = due.since.unwrap_or(if due.attempts == 0 { now } else { due.due_at });
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, attempts = ?3, epoch = ?4,
-                      started_at = coalesce(started_at, ?5), slot = CASE WHEN ?6 THEN 1 ELSE slot END, since = ?7
+                      started_at = coalesce(started_at, ?5), slot = CASE WHEN ?6 THEN 1 ELSE slot END, since = ?7,
+                      flags = flags | ?8
                WHERE id = ?1";
     let takes_slot = is_fresh && target.has_at_most();
     let (started_at, since_at) = (now.as_millisecond(), since.as_millisecond());
-    let values = params![number, next.state.as_str(), attempt, session.store.epoch, started_at, takes_slot, since_at];
+    let subject = subject.filter(|_| is_told_memory(target, &due));
+    let told = if is_told_memory(target, &due) { TOLD_MEMORY } else { 0 };
+    let (state, epoch) = (next.state.as_str(), session.store.epoch);
+    let values = params![number, state, attempt, epoch, started_at, takes_slot, since_at, told];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     let (notifications, omitted) = contents(session, &due.waiting)?;
     Ok(Claim {
@@ -338,5 +359,6 @@ fn begun(session: &Session, due: &Due) -> Result<Option<Begun>, InboxError> {
         past,
         waited: has(WAITED),
         cut_off: has(CUT_OFF),
+        plugin_digest: due.plugin_digest.clone(),
     }))
 }

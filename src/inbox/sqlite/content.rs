@@ -7,7 +7,7 @@ use super::errors::unavailable;
 use super::gather::{self, Waiting};
 use super::rows::{self, NOTIFICATION, prepare};
 use super::session::{Session, Target};
-use crate::inbox::Memory;
+use crate::inbox::{Memory, Written};
 use crate::notification::Notification;
 use crate::route::Acknowledged;
 use crate::route::timing::Unless;
@@ -69,9 +69,12 @@ fn select(session: &Session, sql: &str, id: i64) -> Result<Vec<Notification>, In
 
 pub(super) fn memory(session: &Session, target: &Target, subject: Option<&str>) -> Result<Option<Memory>, InboxError> {
     let Some(subject) = subject else { return Ok(None) };
-    let select = "SELECT value, version FROM memory WHERE target = ?1 AND subject = ?2";
+    let select = "SELECT value, plugin_version, version FROM memory WHERE target = ?1 AND subject = ?2";
     let mut statement = prepare(session.connection, select)?;
-    let row = |row: &Row<'_>| Ok(Memory { value: row.get(0)?, version: row.get(1)? });
+    let row = |row: &Row<'_>| {
+        let written = Written { value: row.get(0)?, plugin_version: row.get(1)? };
+        Ok(Memory { written, version: row.get(2)? })
+    };
     let mut found = statement.query_map(params![target.row.id, subject], row).map_err(unavailable)?;
     found.next().transpose().map_err(unavailable)
 }

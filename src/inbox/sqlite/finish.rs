@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::InboxError;
 use super::accept::insert_notices;
-use super::claim::{HAS_EFFECTS, REACHED, TOUCHED, WAITED};
+use super::claim::{HAS_EFFECTS, REACHED, TOLD_MEMORY, TOUCHED, WAITED};
 use super::content::subject;
 use super::errors::unavailable;
 use super::gather::{self, moved};
@@ -17,7 +17,7 @@ use super::rows::{moment, prepare};
 use super::session::{Session, Target};
 use crate::inbox::book::{LaneKey, QueueKey};
 use crate::inbox::delivery::{Input, Next, Outcome, State};
-use crate::inbox::{Change, DeliveryId, Fence, Finished, Kept, LaneRecord, Paused, Progress};
+use crate::inbox::{Change, DeliveryId, Fence, Finished, Kept, LaneRecord, Paused, Progress, Written};
 
 /// Subjects that one target remembers; beyond, those forgotten longest go.
 const SUBJECTS_MAX: u32 = 10_000;
@@ -51,11 +51,10 @@ fn flags_of(progress: Progress) -> i64 {
 /// Keeps the past of an attempt that goes on.
 pub(super) fn keep(session: &Session, kept: &Kept) -> Result<(), InboxError> {
     let held = held(session, &kept.id, kept.fence)?;
-    let flags = flags_of(kept.progress) | (held.flags & WAITED) | HAS_EFFECTS;
-    let sql = "UPDATE delivery SET steps = ?2, flags = ?3 WHERE id = ?1";
-    prepare(session.connection, sql)?
-        .execute(params![kept.id.number, kept.progress.steps, flags])
-        .map_err(unavailable)?;
+    let flags = flags_of(kept.progress) | (held.flags & (WAITED | TOLD_MEMORY)) | HAS_EFFECTS;
+    let sql = "UPDATE delivery SET steps = ?2, flags = ?3, plugin_digest = ?4 WHERE id = ?1";
+    let values = params![kept.id.number, kept.progress.steps, flags, kept.plugin_digest];
+    prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     add_effects(session, kept)
 }
 
@@ -79,7 +78,7 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     let held = held(session, &paused.kept.id, paused.kept.fence)?;
     let until = paused.until;
     let next = moved(State::InFlight, Input::Paused { until }, until)?;
-    let mut flags = flags_of(paused.kept.progress);
+    let mut flags = flags_of(paused.kept.progress) | (held.flags & TOLD_MEMORY);
     if paused.is_wait {
         forget_effects(session, id)?;
         flags |= WAITED;
@@ -87,9 +86,11 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
         add_effects(session, &paused.kept)?;
         flags |= (held.flags & (WAITED | HAS_EFFECTS)) | if paused.kept.effects.is_empty() { 0 } else { HAS_EFFECTS };
     }
-    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, steps = ?4, flags = ?5 WHERE id = ?1";
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, steps = ?4, flags = ?5, plugin_digest = ?6
+               WHERE id = ?1";
     let at = next.next_at.map(Timestamp::as_millisecond);
-    let values = params![id, next.state.as_str(), at, paused.kept.progress.steps, flags];
+    let Kept { progress, plugin_digest, .. } = &paused.kept;
+    let values = params![id, next.state.as_str(), at, progress.steps, flags, plugin_digest];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     change_resume(session, id, &paused.resume)?;
     keep_lanes(session, &paused.lanes)?;
@@ -103,13 +104,13 @@ pub(super) fn forget_effects(session: &Session, id: i64) -> Result<(), InboxErro
 }
 
 fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), InboxError> {
-    let value = match change {
+    let (value, version) = match change {
         Change::Keep => return Ok(()),
-        Change::Set(value) => Some(value),
-        Change::Forget => None,
+        Change::Set(Written { value, plugin_version }) => (Some(value), plugin_version.as_ref()),
+        Change::Forget => (None, None),
     };
-    let sql = "UPDATE delivery SET resume = ?2 WHERE id = ?1";
-    prepare(session.connection, sql)?.execute(params![id, value]).map(drop).map_err(unavailable)
+    let sql = "UPDATE delivery SET resume = ?2, resume_version = ?3 WHERE id = ?1";
+    prepare(session.connection, sql)?.execute(params![id, value, version]).map(drop).map_err(unavailable)
 }
 
 /// Records the end of an attempt; returns the numbers that its notices got.
@@ -154,7 +155,7 @@ fn end_as_held(session: &mut Session, finished: &Finished, mut target: Rc<Target
     Ok(target)
 }
 
-/// The end that nearly all come to: made, and no effect was kept nor a place of `at_most`. One statement finds that the
+/// The end that nearly all come to: made, and nothing was kept of it, nor a place of `at_most`. One statement finds that the
 /// delivery is held and ends it. Returns whether it was so; where it was not, nothing has changed.
 fn end_plainly(session: &mut Session, finished: &Finished, target: &Target) -> Result<bool, InboxError> {
     let is_plain = finished.next == Next { state: State::Delivered, next_at: None }
@@ -165,7 +166,8 @@ fn end_plainly(session: &mut Session, finished: &Finished, target: &Target) -> R
     }
     let sql = "UPDATE delivery SET state = 'delivered', epoch = NULL, started_at = NULL, last_outcome = 'delivered',
                       cause = NULL, steps = 0, flags = 0, why = NULL
-               WHERE id = ?1 AND epoch = ?2 AND target = ?3 AND slot IS NULL AND flags & ?4 = 0";
+               WHERE id = ?1 AND epoch = ?2 AND target = ?3 AND slot IS NULL AND flags & ?4 = 0
+                     AND plugin_digest IS NULL";
     let values = params![finished.id.number, finished.fence.epoch, target.row.id, HAS_EFFECTS];
     Ok(session.hot.end_plainly.execute(session.connection, sql, values)? == 1)
 }
@@ -180,7 +182,7 @@ fn end(session: &Session, finished: &Finished, held: &InFlight, is_given_back: b
                       next_at = CASE WHEN ?4 = 1 AND ?2 = 'pending' THEN min(?3, due_at) ELSE ?3 END,
                       last_outcome = CASE ?4 WHEN 1 THEN last_outcome ELSE ?5 END,
                       cause = CASE ?4 WHEN 1 THEN cause END, slot = ?6, steps = 0, flags = 0,
-                      why = CASE ?2 WHEN 'blocked' THEN ?7 END
+                      plugin_digest = NULL, why = CASE ?2 WHEN 'blocked' THEN ?7 END
                WHERE id = ?1";
     let values = params![
         finished.id.number,
@@ -229,11 +231,12 @@ fn remember(session: &Session, finished: &Finished, target: i64) -> Result<(), I
             let sql = "DELETE FROM memory WHERE target = ?1 AND subject = ?2 AND version = ?3";
             prepare(connection, sql)?.execute(params![target, subject, version]).map_err(unavailable)?;
         }
-        Change::Set(value) => {
-            let sql = "INSERT INTO memory (target, subject, value, version, updated_at) VALUES (?1, ?2, ?3, ?4 + 1, ?5)
-                       ON CONFLICT (target, subject) DO UPDATE SET value = ?3, version = ?4 + 1, updated_at = ?5
-                       WHERE version = ?4";
-            let values = params![target, subject, value, version, now.as_millisecond()];
+        Change::Set(Written { value, plugin_version }) => {
+            let sql = "INSERT INTO memory (target, subject, value, version, updated_at, plugin_version)
+                       VALUES (?1, ?2, ?3, ?4 + 1, ?5, ?6)
+                       ON CONFLICT (target, subject)
+                       DO UPDATE SET value = ?3, version = ?4 + 1, updated_at = ?5, plugin_version = ?6 WHERE version = ?4";
+            let values = params![target, subject, value, version, now.as_millisecond(), plugin_version];
             prepare(connection, sql)?.execute(values).map_err(unavailable)?;
             if *version == 0 {
                 forget_old(session, target, now)?;

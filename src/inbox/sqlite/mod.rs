@@ -263,6 +263,10 @@ impl Inbox for SqliteInbox {
         self.write(move |session| finish::finish(session, &finished)).boxed()
     }
 
+    fn plugins_in_use(&self) -> BoxFuture<'_, Result<Vec<(Name, String)>, InboxError>> {
+        self.read(read::plugins_in_use).boxed()
+    }
+
     fn retry<'a>(
         &'a self,
         workspace: &'a Name,

@@ -60,8 +60,8 @@ pub(super) fn cancel(session: &mut Session, workspace: &Name, which: &Which, why
     let now = Timestamp::UNIX_EPOCH;
     each(session, workspace, which, |session, number, state| {
         let Ok(next) = transition(state, Input::Cancelled, now) else { return Ok(None) };
-        let sql =
-            "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, started_at = NULL, why = ?3
+        let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, started_at = NULL,
+                          plugin_digest = NULL, why = ?3
                    WHERE id = ?1";
         prepare(session.connection, sql)?.execute(params![number, next.state.as_str(), why]).map_err(unavailable)?;
         forget_effects(session, number)?;

@@ -84,3 +84,21 @@ fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxE
     let mut statement = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?;
     statement.query_row([name.as_str()], |row| row.get(0)).optional().map_err(unavailable)
 }
+
+/// One look into the index for each, however many attempts go on with it.
+pub(super) fn plugins_in_use(connection: &Connection) -> Result<Vec<(Name, String)>, InboxError> {
+    let select = "SELECT plugin, plugin_digest FROM delivery
+                  WHERE plugin_digest IS NOT NULL AND (plugin, plugin_digest) > (?1, ?2)
+                  ORDER BY plugin, plugin_digest LIMIT 1";
+    let mut statement = prepare(connection, select)?;
+    let mut found: Vec<(Name, String)> = Vec::new();
+    loop {
+        let (plugin, digest) =
+            found.last().map_or(("", ""), |(plugin, digest): &(Name, String)| (plugin.as_str(), digest.as_str()));
+        let row = |row: &Row<'_>| Ok((name(row, 0)?, row.get(1)?));
+        match statement.query_row([plugin, digest], row).optional().map_err(unavailable)? {
+            Some(next) => found.push(next),
+            None => return Ok(found),
+        }
+    }
+}

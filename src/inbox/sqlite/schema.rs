@@ -6,11 +6,12 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
     include_str!("schema/0004.sql"),
+    include_str!("schema/0005.sql"),
 ];
 
 /// Whether each row's references are looked up as it is written. That finds mistakes of this module, which tests are for; a

@@ -91,10 +91,11 @@ impl Target {
         self.rule.as_ref().map(|rule| &rule.timing).filter(|timing| !timing.is_plain())
     }
 
-    /// Why nothing can be delivered to it now.
-    pub(super) fn blocked(&self) -> Option<&str> {
-        let by_rule = self.rule.as_ref().and_then(|rule| rule.blocked.as_deref());
-        self.row.blocked.as_deref().or(by_rule)
+    /// Why nothing can be delivered to it now, by an attempt that goes on with this version of its plugin or by a new one.
+    pub(super) fn blocked(&self, plugin_digest: Option<&str>) -> Option<&str> {
+        let is_there = |rule: &Rule| plugin_digest.is_some_and(|digest| rule.goes_on.iter().any(|one| one == digest));
+        let rule = self.rule.as_deref().filter(|rule| !is_there(rule));
+        self.row.blocked.as_deref().or_else(|| rule?.blocked.as_deref())
     }
 
     pub(super) fn by_subject(&self) -> bool {

@@ -30,7 +30,7 @@ impl<'a> Door<'a> {
 
     pub(super) fn limits(self) -> Limits {
         match self {
-            Self::Doing(means) => means.config.plugins.limits,
+            Self::Doing(means) => means.live.get().config.plugins.limits,
             Self::Recording(recorder) => recorder.limits(),
         }
     }

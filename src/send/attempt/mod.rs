@@ -3,6 +3,7 @@
 mod door;
 mod past;
 mod run;
+mod version;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use super::dry::sampling::{Samples, Taken};
 use super::effect::secret::{NoSuchSecret, Occasion, seal};
 use super::effect::{Effects, Permission};
 use super::keys::Keys;
+use super::live::{Current, Live};
 use super::queue::Queues;
 use super::report::Report;
 use crate::clock::Clock;
@@ -24,6 +26,7 @@ use crate::wasm::{self, Catalog, Delivery, Manifest, Repeat};
 
 pub(super) use door::Door;
 pub(super) use run::Run;
+use version::handed;
 
 /// How an attempt came off.
 #[derive(Clone, Debug)]
@@ -58,6 +61,8 @@ pub struct Ended {
     pub report: Option<Report>,
     /// The version of the plugin that ran, and its digest.
     pub plugin: Option<(String, String)>,
+    /// What a repeat means to it.
+    pub repeat: Option<Repeat>,
 }
 
 /// An attempt that goes on later.
@@ -88,6 +93,7 @@ impl Ended {
             remember: Change::Keep,
             report: None,
             plugin: None,
+            repeat: None,
         }
     }
 
@@ -101,10 +107,8 @@ impl Ended {
 /// What attempts are made with.
 #[derive(Debug)]
 pub struct Means {
-    /// The routes, the grants, the secrets.
-    pub config: Arc<Config>,
-    /// The plugins.
-    pub catalog: Catalog,
+    /// The routes, the grants, the secrets, the plugins.
+    pub live: Live,
     /// The door to the world.
     pub effects: Effects,
     /// The time.
@@ -148,10 +152,12 @@ impl Basis<'_> {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
         };
-        let Some(plugin) = self.catalog.get(&target.plugin) else {
-            let touched = claim.begun.as_ref().is_some_and(|begun| begun.progress.touched || begun.cut_off);
-            let outcome = if touched { Outcome::Unknown } else { Outcome::Retry };
-            return ended(outcome, format!("plugin {} is not loaded: see the log for why", target.plugin));
+        let plugin = match version::of(claim.begun.as_ref(), &target.plugin, self.catalog) {
+            Ok(plugin) => plugin,
+            Err(reason) => {
+                let touched = claim.begun.as_ref().is_some_and(|begun| begun.progress.touched || begun.cut_off);
+                return ended(if touched { Outcome::Unknown } else { Outcome::Retry }, reason);
+            }
         };
         let id = claim.id.to_string();
         let occasion = Occasion { keys: self.keys, delivery: &id, attempt: claim.attempt.get() };
@@ -190,28 +196,32 @@ fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Targe
 impl Means {
     /// Makes one attempt, or goes on with it.
     pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
-        self.basis().attempt(claim, began, stop, (Door::Doing(self), None)).await.0
+        let current = self.live.get();
+        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), None)).await.0
     }
 
     /// The same; some come with what is recorded of them.
-    pub(super) fn sampled<'a>(
-        &'a self,
-        claim: &'a Claim,
+    pub(super) async fn sampled(
+        &self,
+        claim: &Claim,
         began: Timestamp,
-        stop: &'a Stop,
-        samples: &'a Samples,
-    ) -> impl Future<Output = (Came, Option<Box<Taken>>)> + use<'a> {
-        self.basis().attempt(claim, began, stop, (Door::Doing(self), Some(samples)))
+        stop: &Stop,
+        samples: &Samples,
+    ) -> (Came, Option<Box<Taken>>) {
+        let current = self.live.get();
+        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(samples))).await
     }
 
-    fn basis(&self) -> Basis<'_> {
-        Basis { config: &self.config, catalog: &self.catalog, keys: &self.keys }
+    fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
+        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys }
     }
 
-    /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the plugin.
-    pub fn policy(&self, claim: &Claim) -> Policy {
-        let Some((_, target)) = target(&self.config, claim) else { return Policy::default() };
-        let repeat = self.catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat);
+    /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the version of the
+    /// plugin that ran, or to the one that runs now where none did.
+    pub fn policy(&self, claim: &Claim, repeat: Option<Repeat>) -> Policy {
+        let Current { config, catalog, .. } = &*self.live.get();
+        let Some((_, target)) = target(config, claim) else { return Policy::default() };
+        let repeat = repeat.or_else(|| catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat));
         let on_unknown = target.on_unknown.unwrap_or(match repeat {
             Some(Repeat::Harmful) => OnUnknown::Stop,
             Some(Repeat::Harmless | Repeat::Tolerable) | None => OnUnknown::Retry,
@@ -238,6 +248,7 @@ fn delivery(
         seen.received_at = in_milliseconds(notification.received_at).to_string();
         seen
     };
+    let memory = claim.memory.as_ref().filter(|_| manifest.needs_memory);
     Delivery {
         id,
         attempt: claim.attempt.get(),
@@ -251,8 +262,8 @@ fn delivery(
         notifications: claim.notifications.iter().map(notification).collect(),
         omitted: claim.omitted,
         inbox_url: None,
-        memory: claim.memory.as_ref().filter(|_| manifest.needs_memory).map(|memory| memory.value.clone()),
-        resume: claim.resume.clone(),
+        memory: memory.and_then(|memory| handed(Some(&memory.written), manifest)),
+        resume: handed(claim.resume.as_ref(), manifest),
         extras: "{}".to_owned(),
     }
 }

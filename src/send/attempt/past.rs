@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use crate::inbox::{Claim, KeptEffect};
+use crate::inbox::{Begun, KeptEffect};
 use crate::send::record;
 use crate::wasm::{Action, Answer, Effect};
 
@@ -75,14 +75,14 @@ impl std::fmt::Display for Astray {
 }
 
 impl Past {
-    /// What a claim brings; and the end of the wait that its plugin is told first, if it waited.
-    pub(super) fn new(claim: &Claim, now: Timestamp) -> (Self, Option<Effect>) {
-        let Some(begun) = &claim.begun else {
+    /// What a claim brings of an attempt that goes on; and the end of the wait that its plugin is told first, if it waited.
+    pub(super) fn new(begun: Option<&Begun>, resume: Option<String>, now: Timestamp) -> (Self, Option<Effect>) {
+        let Some(begun) = begun else {
             return (Self { earlier: VecDeque::new(), kept: 0, fresh: Vec::new() }, None);
         };
         let mut past =
             Self { earlier: begun.past.iter().cloned().collect(), kept: begun.past.len(), fresh: Vec::new() };
-        let resumed = Answer::Resumed(claim.resume.clone());
+        let resumed = Answer::Resumed(resume);
         // It is kept with the first effect after it, so that the moment it was told stays the same.
         if let Some(told) = past.earlier.pop_front_if(|first| is_resumed(first)) {
             return (past, Some(Effect { at: told.at.to_string(), answer: resumed }));
@@ -137,7 +137,8 @@ impl Past {
     }
 }
 
-fn is_resumed(effect: &KeptEffect) -> bool {
+/// Whether it is no effect but the end of a wait.
+pub(super) fn is_resumed(effect: &KeptEffect) -> bool {
     // See `Asked::Nothing`.
     effect.action_digest.is_empty()
 }

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::door::Door;
 use super::past::{Asked, Past};
+use super::version::handed;
 use super::{Came, Ended, Rest, Stop, in_milliseconds};
 use crate::clock::{later, until};
 use crate::config::Limits;
 use crate::inbox::delivery::Outcome;
-use crate::inbox::{Change, Claim, Kept, Progress};
+use crate::inbox::{Change, Claim, Kept, Progress, Written};
 use crate::send::STORE_PAUSE;
 use crate::send::effect::{Permission, cut_off, in_kind, late, may_have_happened, was_reached};
 use crate::send::report::Report;
@@ -41,7 +42,7 @@ struct Verdict {
 
 /// Why no further step is made.
 enum Halt {
-    Verdict(Outcome, Verdict),
+    Verdict(Outcome, Box<Verdict>),
     Rests { until: Timestamp, is_wait: bool, resume: Change },
     Left,
 }
@@ -71,12 +72,13 @@ impl<'a> Run<'a> {
         delivery: Delivery,
         began: Timestamp,
     ) -> Self {
+        let begun = claim.begun.as_ref();
+        let resume = handed(claim.resume.as_ref(), plugin.manifest());
         let mut attempt = plugin.attempt(delivery);
-        let (past, resumed) = Past::new(claim, in_milliseconds(door.clock().now()));
+        let (past, resumed) = Past::new(begun, resume, in_milliseconds(door.clock().now()));
         if let Some(resumed) = resumed {
             attempt.answer(resumed);
         }
-        let begun = claim.begun.as_ref();
         let progress = begun.map(|begun| begun.progress).unwrap_or_default();
         let cut_off = begun.is_some_and(|begun| begun.cut_off);
         Self { door, claim, plugin, attempt, began, progress, past, asked: Asked::Nothing, cut_off, begun: false }
@@ -98,7 +100,7 @@ impl<'a> Run<'a> {
             Halt::Rests { until, is_wait, resume } => (Came::Rests(self.rest(until, is_wait, resume)), is_wait),
             Halt::Verdict(outcome, verdict) => {
                 let is_said = verdict.is_said;
-                (Came::Ended(self.ended(outcome, verdict, permission)), is_said)
+                (Came::Ended(self.ended(outcome, *verdict, permission)), is_said)
             }
         };
         (came, is_said.then_some(self.attempt))
@@ -122,7 +124,7 @@ impl<'a> Run<'a> {
         }
         match action {
             Action::Done(receipt) => Err(self.done(receipt)),
-            Action::Failed(failure) => Err(failed(failure)),
+            Action::Failed(failure) => Err(self.failed(failure)),
             Action::Wait(pause) => Err(self.wait(pause)),
             effect => self.effect(effect, permission, stop).await,
         }
@@ -284,6 +286,7 @@ impl Run<'_> {
             remember: verdict.remember,
             report: verdict.receipt.and_then(|receipt| Report::of(&receipt, |text| permission.seals.redact(text))),
             plugin: Some((self.plugin.manifest().version.clone(), self.plugin.digest().to_owned())),
+            repeat: Some(self.plugin.manifest().repeat),
         }
     }
 
@@ -312,6 +315,28 @@ impl Run<'_> {
         verdict(if may_have_happened { Outcome::Unknown } else { Outcome::Retry }, reason)
     }
 
+    /// What the plugin asks to be kept: absent keeps what is there, JSON `null` deletes it.
+    fn change(&self, json: Option<String>) -> Change {
+        match json {
+            None => Change::Keep,
+            Some(json) if json.trim() == "null" => Change::Forget,
+            Some(value) => Change::Set(Written { value, plugin_version: Some(self.plugin.manifest().version.clone()) }),
+        }
+    }
+
+    fn failed(&self, failure: Failure) -> Halt {
+        let outcome = match failure.kind {
+            FailureKind::Retry => Outcome::Retry,
+            FailureKind::Reject => Outcome::Reject,
+            FailureKind::Reconnect => Outcome::Reconnect,
+            FailureKind::Unknown => Outcome::Unknown,
+        };
+        let destination_delay = failure.after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let (reason, resume) = (Some(failure.reason), self.change(failure.resume));
+        let verdict = Verdict { reason, destination_delay, resume, is_said: true, ..Verdict::default() };
+        Halt::Verdict(outcome, Box::new(verdict))
+    }
+
     fn wait(&self, pause: Pause) -> Halt {
         let (now, limit) = (self.door.clock().now(), self.door.limits().attempt_time_max);
         let wait = Duration::from_secs(pause.seconds.into());
@@ -322,18 +347,19 @@ impl Run<'_> {
                 "the plugin asked to wait for {wait}, beyond the {limit} that an attempt may take: plugins.limits.attempt_time"
             ));
         }
-        Halt::Rests { until, is_wait: true, resume: change(pause.resume) }
+        Halt::Rests { until, is_wait: true, resume: self.change(pause.resume) }
     }
 
     fn done(&self, mut receipt: Receipt) -> Halt {
         let manifest = self.plugin.manifest();
-        let remember = if manifest.needs_memory { change(receipt.remember.take()) } else { Change::Keep };
+        let remember = if manifest.needs_memory { self.change(receipt.remember.take()) } else { Change::Keep };
         let reason = match (receipt.note.take(), &receipt.reference) {
             (Some(note), Some(reference)) if !note.contains(reference.as_str()) => Some(format!("{reference}: {note}")),
             (note, reference) => note.or_else(|| reference.clone()),
         };
         let receipt = manifest.agent.then(|| Box::new(receipt));
-        Halt::Verdict(Outcome::Delivered, Verdict { reason, remember, receipt, is_said: true, ..Verdict::default() })
+        let verdict = Verdict { reason, remember, receipt, is_said: true, ..Verdict::default() };
+        Halt::Verdict(Outcome::Delivered, Box::new(verdict))
     }
 
     fn rest(&self, until: Timestamp, is_wait: bool, resume: Change) -> Rest {
@@ -349,33 +375,12 @@ impl Run<'_> {
     fn kept(&self, progress: Progress) -> Kept {
         let (kept_before, effects) = self.past.to_keep(self.attempt.past());
         let (id, fence) = (self.claim.id.clone(), self.claim.fence);
-        Kept { id, fence, progress, kept_before, effects }
+        Kept { id, fence, progress, kept_before, effects, plugin_digest: self.plugin.digest().to_owned() }
     }
 }
 
 fn verdict(outcome: Outcome, reason: String) -> Halt {
-    Halt::Verdict(outcome, Verdict { reason: Some(reason), ..Verdict::default() })
-}
-
-fn failed(failure: Failure) -> Halt {
-    let outcome = match failure.kind {
-        FailureKind::Retry => Outcome::Retry,
-        FailureKind::Reject => Outcome::Reject,
-        FailureKind::Reconnect => Outcome::Reconnect,
-        FailureKind::Unknown => Outcome::Unknown,
-    };
-    let destination_delay = failure.after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    let (reason, resume) = (Some(failure.reason), change(failure.resume));
-    Halt::Verdict(outcome, Verdict { reason, destination_delay, resume, is_said: true, ..Verdict::default() })
-}
-
-/// What a plugin asks to be kept: absent keeps what is there, JSON `null` deletes it.
-fn change(json: Option<String>) -> Change {
-    match json {
-        None => Change::Keep,
-        Some(json) if json.trim() == "null" => Change::Forget,
-        Some(json) => Change::Set(json),
-    }
+    Halt::Verdict(outcome, Box::new(Verdict { reason: Some(reason), ..Verdict::default() }))
 }
 
 /// A reason as it is kept: one line, without control characters, cut.

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::config::{Grant, Limits};
 use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
-use crate::inbox::{Begun, Claim, Fence, Progress};
+use crate::inbox::{Begun, Claim, Fence, Progress, Written};
 use crate::notification::Name;
 use crate::wasm::{Action, Answer, Delivery, Fault, Plugin, StepFault};
 
@@ -222,8 +222,16 @@ fn claim(leg: &Leg, plugin: Name) -> Option<Claim> {
     let Leg { delivery, resumed, .. } = leg;
     let started_at = delivery.now.parse().ok()?;
     let due_at = delivery.due_at.parse().ok()?;
-    let begun =
-        |_: &_| Begun { started_at, progress: Progress::default(), past: Vec::new(), waited: true, cut_off: false };
+    let begun = |_: &_| Begun {
+        started_at,
+        progress: Progress::default(),
+        past: Vec::new(),
+        waited: true,
+        cut_off: false,
+        plugin_digest: None,
+    };
+    // What was handed over is handed over again, whoever wrote it.
+    let written = |value: String| Written { value, plugin_version: None };
     let queue = QueueKey {
         workspace: delivery.workspace.parse().ok()?,
         route: delivery.route.parse().ok()?,
@@ -240,7 +248,7 @@ fn claim(leg: &Leg, plugin: Name) -> Option<Claim> {
         cause: Cause::First,
         notifications: Vec::new(),
         omitted: delivery.omitted,
-        resume: resumed.as_ref().and_then(|(_, resume)| resume.clone()),
+        resume: resumed.as_ref().and_then(|(_, resume)| resume.clone().map(written)),
         memory: None,
         begun: resumed.as_ref().map(begun),
     })

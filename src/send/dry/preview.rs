@@ -148,5 +148,6 @@ fn go_on(claim: &mut Claim, began: Timestamp, rest: Rest) {
         Change::Forget => claim.resume = None,
     }
     let progress = rest.kept.progress;
-    claim.begun = Some(Begun { started_at: began, progress, past: Vec::new(), waited: true, cut_off: false });
+    let (past, plugin_digest) = (Vec::new(), Some(rest.kept.plugin_digest));
+    claim.begun = Some(Begun { started_at: began, progress, past, waited: true, cut_off: false, plugin_digest });
 }

@@ -88,7 +88,7 @@ async fn the_plugin_is_told_why_it_is_asked_and_of_what() {
     }
     let digest = Claim { notifications: vec![notification("registrar"); 3], omitted: 37, ..claim() };
     assert_eq!(told("digest", digest).await, "3 and 37");
-    let memory = Some(Remembered { value: r#"{"thread":1}"#.to_owned(), version: 4 });
+    let memory = Some(Remembered { written: written(r#"{"thread":1}"#), version: 4 });
     assert_eq!(told("memory", Claim { memory, ..claim() }).await, r#"{"thread":1}"#);
     assert_eq!(told("told", claim()).await, format!("{START} of None"));
 }
@@ -96,11 +96,11 @@ async fn the_plugin_is_told_why_it_is_asked_and_of_what() {
 #[tokio::test]
 async fn what_a_plugin_keeps_is_set_left_or_forgotten() {
     let remembered = async |script: &str| Stand::new(script).await.ended(&claim()).await.remember;
-    assert_eq!(remembered("remember 7").await, Change::Set("7".to_owned()));
+    assert_eq!(remembered("remember 7").await, set("7"));
     assert_eq!(remembered("remember null").await, Change::Forget);
     assert_eq!(remembered("done").await, Change::Keep);
     let resume = async |script: &str| Stand::new(script).await.ended(&claim()).await.resume;
-    assert_eq!(resume("carry-on 3").await, Change::Set("3".to_owned()));
+    assert_eq!(resume("carry-on 3").await, set("3"));
     assert_eq!(resume("carry-on null").await, Change::Forget);
     assert_eq!(resume("retry x").await, Change::Keep);
 }
@@ -111,7 +111,7 @@ async fn a_message_of_five_parts_goes_on_at_the_fourth() {
         "post AT/200/1|post AT/200/2|post AT/200/3|post AT/503/4|carry-on 1 ; post AT/200/4|post AT/200/5|done all";
     let stand = Stand::new(script).await;
     let first = stand.ended(&claim()).await;
-    assert_eq!((first.outcome, &first.resume), (Outcome::Retry, &Change::Set("1".to_owned())));
+    assert_eq!((first.outcome, &first.resume), (Outcome::Retry, &set("1")));
     let second = Claim { resume: memory::changed(None, first.resume), attempt: NonZeroU32::new(2).unwrap(), ..claim() };
     assert_eq!(stand.ended(&second).await.reason.as_deref(), Some("done all"));
     assert_eq!(stand.sink.asked(), ["/200/1", "/200/2", "/200/3", "/503/4", "/200/4", "/200/5"]);
@@ -137,7 +137,7 @@ async fn what_an_unknown_outcome_means_is_the_targets_word_else_the_plugins() {
             let target = Target { on_unknown, ..target("target", plugin, json!("done")) };
             vec![route("news", "domain.*", vec![target])]
         };
-        Stand::routing(routes).await.means.policy(&claim()).on_unknown
+        Stand::routing(routes).await.means.policy(&claim(), None).on_unknown
     };
     assert_eq!(policy("scripted", None).await, OnUnknown::Retry);
     assert_eq!(policy("riskyone", None).await, OnUnknown::Stop);

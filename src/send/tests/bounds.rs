@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::inbox::Inbox as _;
 use crate::inbox::delivery::Outcome;
-use crate::inbox::{Change, Inbox as _};
 
 /// What a script comes to.
 async fn ended(script: &str) -> Ended {
@@ -44,7 +44,7 @@ async fn what_is_remembered_and_resumed_has_so_many_bytes() {
     // The script stands in JSON between quotes of its own, so that what is kept is a number.
     let number = |digits: usize| "1".repeat(digits);
     let just = ended(&format!("remember {}", number(300))).await;
-    assert_eq!((just.outcome, just.remember), (Outcome::Delivered, Change::Set(number(300))));
+    assert_eq!((just.outcome, just.remember), (Outcome::Delivered, set(&number(300))));
     for script in ["remember", "carry-on"] {
         let beyond = ended(&format!("{script} {}", number(KEPT_BYTES_MAX + 1))).await;
         let reason = beyond.reason.unwrap();

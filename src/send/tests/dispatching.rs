@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::memory::Written;
+use super::memory::Write;
 use super::*;
 use crate::inbox::Finished;
 use crate::inbox::book::Admission;
@@ -87,7 +87,7 @@ async fn an_attempt_that_a_stop_cuts_off_is_paused_with_its_past() {
     stop.now.cancel();
     running.await.unwrap();
     let written = stand.store.written();
-    let [Written::Paused(paused)] = written.as_slice() else { panic!("{written:?}") };
+    let [Write::Paused(paused)] = written.as_slice() else { panic!("{written:?}") };
     assert_eq!((paused.is_wait, paused.kept.effects.len()), (false, 1));
     assert!(paused.kept.effects[0].answer.contains("cut-off"));
     assert!(stand.store.finished().is_empty());
@@ -137,10 +137,10 @@ async fn an_unknown_outcome_stops_where_a_repeat_does_harm() {
 async fn memory_is_written_for_the_version_that_was_read() {
     let (stand, stop) = (Stand::new("remember 8").await, Stop::default());
     let running = run(&stand, &stop).await;
-    let memory = Some(crate::inbox::Memory { value: "7".to_owned(), version: 4 });
+    let memory = Some(crate::inbox::Memory { written: written("7"), version: 4 });
     stand.store.hand_out(Claim { memory, ..claim() });
     stand.store.until(|store| store.finished().len() == 1).await;
-    assert_eq!(stand.store.finished().remove(0).remember, (crate::inbox::Change::Set("8".to_owned()), 4));
+    assert_eq!(stand.store.finished().remove(0).remember, (set("8"), 4));
     stop.soon.cancel();
     running.await.unwrap();
 }

@@ -243,9 +243,9 @@ async fn what_is_no_recording_is_refused() {
 
 /// What the one target of a stand would do.
 async fn previewed(stand: &Stand, answers: &[&str]) -> Previewed {
-    let config = &stand.means.config;
+    let Current { config, catalog, .. } = &*stand.means.live.get();
     let route = &config.workspaces[&name("acme")].routes[0];
-    let Means { catalog, effects, .. } = &*stand.means;
+    let effects = &stand.means.effects;
     let previewer = Previewer { config, catalog, effects, keys: &Keys::of_nothing() };
     let answers = answers.iter().map(|answer| answer_from_json(answer).unwrap()).collect();
     let Claim { id, due_at, mut notifications, .. } = claim();

@@ -19,7 +19,7 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct State {
-    written: Vec<Written>,
+    written: Vec<Write>,
     finished: Vec<Finished>,
     recordings: Vec<Recording>,
     news: Vec<Claim>,
@@ -30,7 +30,7 @@ struct State {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Written {
+pub(super) enum Write {
     Kept(Kept),
     Paused(Paused),
 }
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// What attempts wrote before they ended, in order.
-    pub(super) fn written(&self) -> Vec<Written> {
+    pub(super) fn written(&self) -> Vec<Write> {
         self.state().written.clone()
     }
 
@@ -98,6 +98,7 @@ impl Memory {
             past: Vec::new(),
             waited: false,
             cut_off: true,
+            plugin_digest: None,
         };
         let mut begun = claim.begun.clone().map_or(new, |begun| Begun { cut_off: true, ..begun });
         let mut resume = claim.resume.clone();
@@ -105,14 +106,15 @@ impl Memory {
             assert_eq!(kept.kept_before, begun.past.len(), "nothing is kept twice or left out");
             begun.past.extend(kept.effects.iter().cloned());
             begun.progress = kept.progress;
+            begun.plugin_digest = Some(kept.plugin_digest.clone());
         };
         for written in self.change(|state| std::mem::take(&mut state.written)) {
             match written {
-                Written::Kept(kept) => {
+                Write::Kept(kept) => {
                     add(&mut begun, &kept);
                     begun.cut_off = true;
                 }
-                Written::Paused(paused) => {
+                Write::Paused(paused) => {
                     add(&mut begun, &paused.kept);
                     begun.cut_off = false;
                     if paused.is_wait {
@@ -136,7 +138,7 @@ impl Memory {
     }
 }
 
-pub(super) fn changed(old: Option<String>, change: Change) -> Option<String> {
+pub(super) fn changed(old: Option<Written>, change: Change) -> Option<Written> {
     match change {
         Change::Keep => old,
         Change::Set(new) => Some(new),
@@ -194,7 +196,7 @@ impl Inbox for Memory {
             self.refuses()?;
             let fails = self.state().fails_inside;
             assert!(!fails, "this panic is part of a test");
-            self.change(|state| state.written.push(Written::Kept(kept)));
+            self.change(|state| state.written.push(Write::Kept(kept)));
             Ok(())
         }
         .boxed()
@@ -203,7 +205,7 @@ impl Inbox for Memory {
     fn pause(&self, paused: Paused) -> BoxFuture<'_, Result<(), InboxError>> {
         async move {
             self.refuses()?;
-            self.change(|state| state.written.push(Written::Paused(paused)));
+            self.change(|state| state.written.push(Write::Paused(paused)));
             Ok(())
         }
         .boxed()
@@ -228,6 +230,10 @@ impl Inbox for Memory {
     }
 
     fn readings<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>> {
+        unused()
+    }
+
+    fn plugins_in_use(&self) -> BoxFuture<'_, Result<Vec<(Name, String)>, InboxError>> {
         unused()
     }
 

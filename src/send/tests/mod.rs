@@ -29,14 +29,14 @@ use tokio::sync::{OnceCell, watch};
 use super::attempt::in_milliseconds;
 use super::keys::Keys;
 use super::queue::Queues;
-use super::{Came, Dispatcher, Ended, IN_FLIGHT_MAX, Means, Rest, Stop, book};
+use super::{Came, Current, Dispatcher, Ended, IN_FLIGHT_MAX, Live, Means, Rest, Stop, book, settings_mistakes};
 use crate::clock::Clock;
 use crate::config::{
     Config, Grant, HostPattern, HttpGrant, Limits, Plugins, Route, Secret, SecretPlace, Target, Workspace,
 };
 use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
-use crate::inbox::{Claim, DeliveryId, Fence, Inbox};
+use crate::inbox::{Change, Claim, DeliveryId, Fence, Inbox, Written};
 use crate::notification::{Event, Level, Name, Notification};
 use crate::route::Matcher;
 use crate::send::effect::Effects;
@@ -233,22 +233,23 @@ impl Stand {
 }
 
 async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
+    let (catalog, keys) = (catalog().await, Keys::new(&inbox.key()));
+    let (book, _) = book(&config, &catalog, &keys).await;
     Arc::new(Means {
         effects: Effects::new(&config, clock).unwrap(),
-        config,
-        catalog: catalog().await,
+        live: Live::new(Current { config, catalog, book: Arc::new(book) }),
         clock: clock.clone(),
         queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
-        keys: Keys::new(&inbox.key()),
+        keys,
         inbox,
     })
 }
 
 /// The dispatcher over these means, with the targets that their configuration has.
 async fn dispatcher(means: &Arc<Means>) -> Arc<Dispatcher> {
-    let (book, mistakes) = book(&means.config, &means.catalog, &means.keys).await;
-    assert_eq!(mistakes, []);
-    Dispatcher::start(Arc::clone(means), Arc::new(book), Arc::new(Nobody)).await.unwrap()
+    let Current { config, catalog, .. } = &*means.live.get();
+    assert_eq!(settings_mistakes(config, catalog).await, []);
+    Dispatcher::start(Arc::clone(means), Arc::new(Nobody)).await.unwrap()
 }
 
 fn notification(source: &str) -> Notification {
@@ -271,6 +272,15 @@ fn notification(source: &str) -> Notification {
         effective_level: Level::Info,
         event,
     }
+}
+
+/// What version 1.0.0 of a plugin asked to have kept.
+fn written(value: &str) -> Written {
+    Written { value: value.to_owned(), plugin_version: Some("1.0.0".to_owned()) }
+}
+
+fn set(value: &str) -> Change {
+    Change::Set(written(value))
 }
 
 fn queue(route: &str, target: &str) -> QueueKey {

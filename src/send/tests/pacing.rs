@@ -8,8 +8,7 @@ use crate::inbox::delivery::Outcome;
 /// A stand whose queues know the lanes of its targets.
 async fn paced(script: &str) -> Stand {
     let stand = Stand::new(script).await;
-    let (book, _) = book(&stand.means.config, &stand.means.catalog, &stand.means.keys).await;
-    stand.means.queues.take_up(&book);
+    stand.means.queues.take_up(&stand.means.live.get().book);
     stand
 }
 

@@ -31,7 +31,8 @@ impl Server {
     /// Takes in one event.
     async fn take_in(&self) {
         let event = notification("registrar").event;
-        let (workspace, source) = (&self.means.config.workspaces["acme"], name("registrar"));
+        let config = &self.means.live.get().config;
+        let (workspace, source) = (&config.workspaces["acme"], name("registrar"));
         let (entry, _) = entry(event, Level::Info, (workspace, &source));
         let intake = Intake {
             workspace: workspace.name.clone(),

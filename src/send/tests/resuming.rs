@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::memory::Written;
+use super::memory::Write;
 use super::*;
 use crate::clock::later;
 use crate::inbox::Change;
@@ -22,8 +22,8 @@ async fn the_past_is_kept_before_a_second_effect() {
         .written()
         .into_iter()
         .map(|written| match written {
-            Written::Kept(kept) => (kept.kept_before, kept.effects.len(), kept.progress.touched, kept.progress.steps),
-            Written::Paused(_) => panic!("nothing asked to rest"),
+            Write::Kept(kept) => (kept.kept_before, kept.effects.len(), kept.progress.touched, kept.progress.steps),
+            Write::Paused(_) => panic!("nothing asked to rest"),
         })
         .collect();
     // The steps are made again when it is resumed, so that none counts before its wait.
@@ -61,7 +61,7 @@ async fn an_attempt_goes_on_behind_what_is_kept_of_it() {
     assert!(ended.reason.unwrap().starts_with("200"), "what came after the cut is reported");
     assert_eq!(stand.sink.asked(), ["/200/1", "/404/2", "/never/3", "/200/4"]);
     assert_eq!(ended.steps, 5, "steps that are made again count once");
-    let Some(Written::Kept(kept)) = stand.store.written().pop() else { panic!("nothing was kept") };
+    let Some(Write::Kept(kept)) = stand.store.written().pop() else { panic!("nothing was kept") };
     assert_eq!((kept.kept_before, kept.effects.len()), (2, 1), "the cut-off effect is kept before the next");
 }
 
@@ -109,7 +109,7 @@ async fn a_wait_forgets_the_past_and_the_same_attempt_goes_on() {
     let stand = Stand::new("post AT/202/start|wait 60 1 ; told").await;
     let rest = stand.rests(&claim(), &Stop::default()).await;
     assert!(rest.is_wait && rest.kept.effects.is_empty());
-    assert_eq!((rest.until, &rest.resume), (later(start(), Duration::from_secs(60)), &Change::Set("1".to_owned())));
+    assert_eq!((rest.until, &rest.resume), (later(start(), Duration::from_secs(60)), &set("1")));
     assert_eq!((rest.kept.progress.steps, rest.kept.progress.touched), (2, true));
     stand.store.pause(paused(rest)).await.unwrap();
     let claim = stand.store.reopened(&claim());

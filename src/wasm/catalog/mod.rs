@@ -1,24 +1,31 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
+pub mod depot;
 pub mod folder;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use futures_util::stream::{self, StreamExt};
+
 use crate::notification::Name;
 
 use super::engine::Sandbox;
 use super::fault::LoadError;
-use super::limits::{PLUGIN_BYTES_MAX, PLUGINS_MAX};
+use super::limits::{LOADED_AT_ONCE_MAX, PLUGIN_BYTES_MAX, PLUGINS_MAX};
 use super::plugin::Plugin;
 
 /// The loaded plugins, by name. Immutable: what is loaded later makes another catalog.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     plugins: BTreeMap<Name, Plugin>,
+    /// Earlier versions that attempts which began on them still need, by name and digest.
+    earlier: BTreeMap<(Name, String), Plugin>,
+    /// Those of them that were found at fault.
+    quarantined: BTreeSet<(Name, String)>,
 }
 
 /// A file or directory that gave no plugin.
@@ -53,8 +60,13 @@ impl Catalog {
             }
         };
         let mut problems = Vec::new();
-        for (index, path) in paths.into_iter().enumerate() {
-            match load(sandbox, &path, index).await {
+        let loading = stream::iter(paths.into_iter().enumerate()).map(async |(index, path)| {
+            let loaded = load(sandbox, &path, index).await;
+            (path, loaded)
+        });
+        let mut loaded = loading.buffered(LOADED_AT_ONCE_MAX);
+        while let Some((path, loaded)) = loaded.next().await {
+            match loaded {
                 Ok((name, plugin)) => {
                     catalog.plugins.insert(name, plugin);
                 }
@@ -67,6 +79,66 @@ impl Catalog {
     /// The plugin with this name.
     pub fn get(&self, name: &Name) -> Option<Plugin> {
         self.plugins.get(name).cloned()
+    }
+
+    /// The version of a plugin that has this digest: the one that runs, or an earlier one that is still needed.
+    pub fn version(&self, name: &Name, digest: &str) -> Option<Plugin> {
+        let running = self.plugins.get(name).filter(|plugin| plugin.digest() == digest);
+        running.or_else(|| self.earlier.get(&(name.clone(), digest.to_owned()))).cloned()
+    }
+
+    /// The same with this plugin in the place of its namesake, which stays as an earlier version.
+    #[must_use]
+    pub fn with(&self, plugin: Plugin) -> Self {
+        let name = plugin.manifest().name.clone();
+        let mut catalog = self.without(&name);
+        let version = (name.clone(), plugin.digest().to_owned());
+        catalog.earlier.remove(&version);
+        catalog.quarantined.remove(&version);
+        catalog.plugins.insert(name, plugin);
+        catalog
+    }
+
+    /// The same without this plugin, of which the version that ran stays as an earlier one.
+    #[must_use]
+    pub fn without(&self, name: &Name) -> Self {
+        let mut catalog = self.clone();
+        if let Some(plugin) = catalog.plugins.remove(name) {
+            catalog.earlier.insert((name.clone(), plugin.digest().to_owned()), plugin);
+        }
+        catalog
+    }
+
+    /// The same with these earlier versions and no others.
+    #[must_use]
+    pub fn keeping(&self, earlier: impl IntoIterator<Item = Plugin>) -> Self {
+        let earlier =
+            earlier.into_iter().map(|plugin| ((plugin.manifest().name.clone(), plugin.digest().to_owned()), plugin));
+        let earlier: BTreeMap<_, _> = earlier.collect();
+        let quarantined = self.quarantined.iter().filter(|version| earlier.contains_key(*version)).cloned();
+        Self { plugins: self.plugins.clone(), quarantined: quarantined.collect(), earlier }
+    }
+
+    /// The same with an earlier version in quarantine: what waited goes on without it, and only attempts whose effects no
+    /// other version could go on with still do on it. [`Catalog::with`] ends that.
+    #[must_use]
+    pub fn quarantining(&self, name: &Name, digest: &str) -> Self {
+        let mut catalog = self.clone();
+        let version = (name.clone(), digest.to_owned());
+        if catalog.earlier.contains_key(&version) {
+            catalog.quarantined.insert(version);
+        }
+        catalog
+    }
+
+    /// Whether an earlier version is in quarantine.
+    pub fn is_quarantined(&self, name: &Name, digest: &str) -> bool {
+        !self.quarantined.is_empty() && self.quarantined.contains(&(name.clone(), digest.to_owned()))
+    }
+
+    /// The earlier versions that it keeps.
+    pub fn earlier(&self) -> impl Iterator<Item = &Plugin> {
+        self.earlier.values()
     }
 
     /// The names, in order.

@@ -5,7 +5,7 @@ use switchbell::inbox::delivery::{Cause, Next, Outcome, State};
 use switchbell::inbox::{Change, Claim, Finished, Kept, LaneRecord, Paused, Progress};
 
 use super::stage::{
-    MINUTE, Place, Stage, at, delivered, effect, entries, entry, finished, kept, name, older, retrying, rule,
+    MINUTE, Place, Stage, at, delivered, effect, entries, entry, finished, kept, name, older, retrying, rule, written,
 };
 
 async fn with_one_claim(place: Place) -> (Stage, Claim) {
@@ -25,7 +25,7 @@ async fn check_refused(stage: &Stage, claim: &Claim) {
     let end = finished(claim, at(20), delivered());
     assert!(stage.inbox().finish(end).await.is_err());
     assert!(stage.inbox().keep(kept(claim, 0, 1)).await.is_err());
-    assert!(stage.inbox().pause(paused(kept(claim, 0, 1), 30, true, Change::Set("1".to_owned()))).await.is_err());
+    assert!(stage.inbox().pause(paused(kept(claim, 0, 1), 30, true, Change::Set(written("1")))).await.is_err());
     assert_eq!(format!("{:?}", stage.views().await), before);
 }
 
@@ -140,14 +140,14 @@ pub async fn a_wait_forgets_the_past_and_keeps_what_to_carry_on_with(place: Plac
     let (mut stage, claim) = with_one_claim(place).await;
     stage.news();
     stage.inbox().keep(kept(&claim, 0, 2)).await.unwrap();
-    let wait = paused(kept(&claim, 2, 2), 10 + 30 * MINUTE, true, Change::Set(r#"{"run":7}"#.to_owned()));
+    let wait = paused(kept(&claim, 2, 2), 10 + 30 * MINUTE, true, Change::Set(written(r#"{"run":7}"#)));
     stage.inbox().pause(wait).await.unwrap();
     assert_eq!(stage.inbox().news().await.due, [(claim.queue.clone(), at(10 + 30 * MINUTE))]);
     assert_eq!(stage.states().await, [State::Waiting]);
     stage.reopen(at(20)).await;
     assert!(stage.claims(at(9 + 30 * MINUTE)).await.is_empty());
     let again = stage.claim_one(at(10 + 30 * MINUTE)).await;
-    assert_eq!((again.attempt, again.resume.as_deref()), (claim.attempt, Some(r#"{"run":7}"#)));
+    assert_eq!((again.attempt, again.resume.clone()), (claim.attempt, Some(written(r#"{"run":7}"#))));
     let begun = again.begun.clone().unwrap();
     assert!(begun.waited && !begun.cut_off && begun.past.is_empty());
     assert_eq!(begun.started_at, at(10));
@@ -163,7 +163,7 @@ pub async fn a_wait_forgets_the_past_and_keeps_what_to_carry_on_with(place: Plac
     // A wait without a new `resume` keeps the one that is there.
     stage.inbox().pause(paused(kept(&again, 1, 1), 3_000, true, Change::Keep)).await.unwrap();
     let again = stage.claim_one(at(3_000)).await;
-    assert_eq!(again.resume.as_deref(), Some(r#"{"run":7}"#));
+    assert_eq!(again.resume, Some(written(r#"{"run":7}"#)), "and who wrote it");
     stage.inbox().pause(paused(kept(&again, 0, 0), 4_000, true, Change::Forget)).await.unwrap();
     assert_eq!(stage.claim_one(at(4_000)).await.resume, None);
 }
@@ -171,16 +171,16 @@ pub async fn a_wait_forgets_the_past_and_keeps_what_to_carry_on_with(place: Plac
 pub async fn the_next_attempt_begins_anew_but_for_what_it_carries_on_with(place: Place) {
     let (mut stage, claim) = with_one_claim(place).await;
     stage.inbox().keep(kept(&claim, 0, 2)).await.unwrap();
-    let end = Finished { resume: Change::Set("4".to_owned()), ..finished(&claim, at(20), retrying(at(30))) };
+    let end = Finished { resume: Change::Set(written("4")), ..finished(&claim, at(20), retrying(at(30))) };
     stage.inbox().finish(end).await.unwrap();
     stage.reopen(at(25)).await;
     let second = stage.claim_one(at(30)).await;
     assert_eq!((second.attempt.get(), second.cause, second.begun.clone()), (2, Cause::Retry, None));
-    assert_eq!((second.resume.as_deref(), second.due_at, second.since), (Some("4"), at(1), at(10)));
+    assert_eq!((second.resume.clone(), second.due_at, second.since), (Some(written("4")), at(1), at(10)));
     let unknown = (Outcome::Unknown, Next { state: State::Retrying, next_at: Some(at(40)) });
     stage.finish(&second, at(35), unknown).await;
     let third = stage.claim_one(at(40)).await;
-    assert_eq!((third.attempt.get(), third.cause, third.resume.as_deref()), (3, Cause::Repeat, Some("4")));
+    assert_eq!((third.attempt.get(), third.cause, third.resume.clone()), (3, Cause::Repeat, Some(written("4"))));
     let end = Finished { resume: Change::Forget, ..finished(&third, at(45), retrying(at(50))) };
     stage.inbox().finish(end).await.unwrap();
     assert_eq!(stage.claim_one(at(50)).await.resume, None);

@@ -3,7 +3,7 @@
 use switchbell::inbox::book::Rule;
 use switchbell::inbox::{Change, Claim, Finished, Memory};
 
-use super::stage::{Place, Stage, about, at, delivered, entry, finished, owing, queue, rule, want};
+use super::stage::{Place, Stage, about, at, delivered, entry, finished, owing, queue, rule, want, written};
 
 fn by_subject(target: &str) -> Rule {
     Rule { by_subject: true, ..rule(target) }
@@ -16,7 +16,7 @@ async fn remember(stage: &Stage, claim: &Claim, change: Change) {
 }
 
 fn set(value: &str) -> Change {
-    Change::Set(value.to_owned())
+    Change::Set(written(value))
 }
 
 /// What the next delivery about this subject is told, and its claim.
@@ -26,7 +26,7 @@ async fn next(stage: &Stage, event: &str, subject: Option<&str>) -> Claim {
 }
 
 fn value(claim: &Claim) -> Option<&str> {
-    claim.memory.as_ref().map(|memory| memory.value.as_str())
+    claim.memory.as_ref().map(|memory| memory.written.value.as_str())
 }
 
 pub async fn what_is_remembered_of_a_subject_comes_with_its_next_delivery(place: Place) {
@@ -61,7 +61,7 @@ pub async fn an_older_attempt_never_overwrites_newer_memory(place: Place) {
     remember(&stage, &second, set("older")).await;
     let fourth = next(&stage, "e4", Some("a")).await;
     assert_eq!(value(&fourth), Some("newer"));
-    let stale = Claim { memory: Some(Memory { value: String::new(), version: 1 }), ..fourth };
+    let stale = Claim { memory: Some(Memory { written: written(""), version: 1 }), ..fourth };
     remember(&stage, &stale, Change::Forget).await;
     assert_eq!(value(&next(&stage, "e5", Some("a")).await), Some("newer"), "nor does it forget it");
 }

@@ -11,7 +11,7 @@ use switchbell::inbox::book::{Admission, Book, QueueKey, Rule};
 use switchbell::inbox::delivery::{Next, Outcome, State};
 use switchbell::inbox::{
     Accepted, Adopted, Attempt, Change, Claim, Claimed, DeliveryView, Ended, Entry, Fence, Finished, Inbox, InboxError,
-    Intake, Kept, KeptEffect, News, Owed, Page, Progress, Want, Which,
+    Intake, Kept, KeptEffect, News, Owed, Page, Progress, Want, Which, Written,
 };
 use switchbell::notification::{Event, Level, Name};
 use switchbell::route::timing::Timing;
@@ -56,6 +56,7 @@ pub fn rule(target: &str) -> Rule {
         timing: Timing::default(),
         blocked: None,
         is_strict: false,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes: Vec::new(),
     }
@@ -179,7 +180,17 @@ pub fn kept(claim: &Claim, from: u32, to: u32) -> Kept {
         progress: Progress { steps: to, touched: to > 0, reached: to > 0 },
         kept_before: from as usize,
         effects: (from..to).map(effect).collect(),
+        plugin_digest: "abcd".to_owned(),
     }
+}
+
+/// What version 1.2.3 of a plugin asked to have kept.
+pub fn written(value: &str) -> Written {
+    written_by("1.2.3", value)
+}
+
+pub fn written_by(version: &str, value: &str) -> Written {
+    Written { value: value.to_owned(), plugin_version: Some(version.to_owned()) }
 }
 
 /// A fence of an opening that is over.

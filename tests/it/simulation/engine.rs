@@ -16,7 +16,7 @@ use switchbell::route::entry;
 use switchbell::send::effect::Effects;
 use switchbell::send::keys::Keys;
 use switchbell::send::queue::Queues;
-use switchbell::send::{Dispatcher, IN_FLIGHT_MAX, Means, Stop, book};
+use switchbell::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use switchbell::telemetry::Nobody;
 use switchbell::wasm::{Catalog, Sandbox, Settings};
 use tempfile::TempDir;
@@ -120,19 +120,20 @@ impl Engine {
 
     async fn start(&mut self) {
         let queues = Queues::new(self.clock.clone(), IN_FLIGHT_MAX);
+        let keys = Keys::new(&self.inbox.key());
+        let (book, mistakes) = book(&self.config, &self.catalog, &keys).await;
+        assert_eq!(mistakes, []);
+        let (config, catalog) = (Arc::clone(&self.config), self.catalog.clone());
         let means = Arc::new(Means {
-            config: Arc::clone(&self.config),
-            catalog: self.catalog.clone(),
+            live: Live::new(Current { config, catalog, book: Arc::new(book) }),
             effects: Effects::new(&self.config, &self.clock).unwrap(),
             clock: self.clock.clone(),
             queues: Arc::clone(&queues),
-            keys: Keys::new(&self.inbox.key()),
+            keys,
             inbox: Arc::clone(&self.inbox) as Arc<dyn Inbox>,
         });
-        let (book, mistakes) = book(&means.config, &means.catalog, &means.keys).await;
-        assert_eq!(mistakes, []);
         let stop = Stop::default();
-        let dispatcher = Dispatcher::start(means, Arc::new(book), Arc::new(Nobody)).await.unwrap();
+        let dispatcher = Dispatcher::start(means, Arc::new(Nobody)).await.unwrap();
         let task = tokio::spawn(dispatcher.run(stop.clone()));
         self.running = Some(Running { queues, stop, task });
         self.settle().await;

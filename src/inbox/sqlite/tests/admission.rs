@@ -26,6 +26,7 @@ fn book(timing: &Timing) -> Arc<Book> {
         timing: timing.clone(),
         blocked: None,
         is_strict: false,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes: Vec::new(),
     };

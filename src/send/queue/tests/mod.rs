@@ -66,6 +66,7 @@ fn rule(queue: &str, lanes: &[LaneRule]) -> Rule {
         timing: Timing::default(),
         blocked: None,
         is_strict: false,
+        goes_on: Vec::new(),
         by_subject: false,
         lanes,
     }
