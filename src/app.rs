@@ -28,7 +28,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
 use crate::wasm::catalog::{PluginProblem, depot};
-use crate::wasm::{Catalog, Compiler, Sandbox, SandboxError, Settings};
+use crate::wasm::{Compiler, Sandbox, SandboxError, Settings};
 use polling::Polling;
 pub use polling::poll_once;
 

@@ -10,7 +10,6 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use url::Url;
 
 use crate::serve::control;
 
@@ -69,9 +68,8 @@ impl Control {
         bytes: Vec<u8>,
         signature: Option<&str>,
     ) -> Result<T, NoAnswer> {
-        let mut url = Url::parse(&url("/plugins")).map_err(|error| NoAnswer::Refused(error.to_string()))?;
-        url.query_pairs_mut().append_pair("from", &from.to_string_lossy());
-        let mut request = self.client.post(url).body(bytes);
+        let from = STANDARD.encode(from.to_string_lossy().as_bytes());
+        let mut request = self.client.post(url("/plugins")).header(control::FROM_HEADER, from).body(bytes);
         if let Some(signature) = signature {
             request = request.header(control::SIGNATURE_HEADER, STANDARD.encode(signature));
         }

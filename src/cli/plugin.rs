@@ -4,6 +4,7 @@ mod change;
 mod grants;
 mod inspect;
 mod list;
+mod registry;
 
 use std::path::Path;
 use std::process::ExitCode;

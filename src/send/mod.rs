@@ -18,6 +18,7 @@ mod rules;
 mod settings;
 mod tell;
 pub mod upgrade;
+pub mod wants;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ use notice::{Blocked, Notice};
 use upgrade::probation::{Probation, Suspect};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
-pub use dry::{preview, replay};
+pub use dry::{preview, replay, versions};
 pub use live::{Current, Live};
 pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};

@@ -32,7 +32,7 @@ pub use desk::{
 };
 
 pub use plugins::{
-    ChangedJson, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson, VersionRefusedJson,
+    ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson, VersionRefusedJson,
     WhichVersionJson,
 };
 

@@ -302,7 +302,8 @@ pub fn file_digest(bytes: &[u8]) -> Option<String> {
     (bytes.len() <= PLUGIN_BYTES_MAX).then(|| digest(bytes))
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// The SHA-256 of these bytes in lower-case hex.
+pub(super) fn digest(bytes: &[u8]) -> String {
     crate::text::hex(&Sha256::digest(bytes))
 }
 

@@ -173,9 +173,9 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins {
-            directory: "plugins".into(),
             grants: plugins.iter().map(|plugin| (name(plugin), grants.clone())).collect(),
             limits: Limits { steps_max: 8, ..Limits::default() },
+            ..Plugins::at("plugins".into())
         },
         mail: None,
         secrets: BTreeMap::from([(name("hook"), secret)]),

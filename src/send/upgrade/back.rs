@@ -94,6 +94,10 @@ impl Upgrades {
         let label = standing.as_ref().map(Version::label).unwrap_or_default();
         match self.roll_back(name, None).await {
             Ok(done) => {
+                self.catalog = self.catalog.quarantining(name, digest);
+                if let Some(dispatcher) = &self.dispatcher {
+                    dispatcher.hold(self.catalog.clone());
+                }
                 let back = &done.version;
                 tracing::error!(plugin = %name, version = label, back, "a version of a plugin is at fault, the one before runs again: {why}");
                 self.tell_rolled_back(&fault, &label, &done).await;

@@ -46,8 +46,12 @@ pub(super) async fn load(ground: &Ground, candidate: &Candidate) -> Result<Plugi
     let signature = candidate.signature.as_deref();
     trust::verify(&candidate.bytes, signature, &plugins.trust).map_err(|untrusted| Refused::new(untrusted.told(&file)))?;
     let digest = file_digest(&candidate.bytes).unwrap_or_default();
+    let pinned = |name: &Name| {
+        let pin = plugins.pins.get(name).map(String::as_str);
+        trust::pin_mistake(name, &digest, pin).map_or(Ok(()), |mistake| Err(Refused::new(mistake)))
+    };
     if let Some(name) = &candidate.name {
-        trust::check_pin(name, &digest, &plugins.pins).map_err(Refused::new)?;
+        pinned(name)?;
     }
     let loaded = ground.sandbox.load(candidate.bytes.clone()).await;
     let plugin = loaded.map_err(|error| Refused::new(error.to_string()))?;
@@ -57,7 +61,7 @@ pub(super) async fn load(ground: &Ground, candidate: &Candidate) -> Result<Plugi
             return Err(Refused::new(LoadError::Name { file: file.clone(), described }.to_string()));
         }
         Some(_) => {}
-        None => trust::check_pin(&described, &digest, &plugins.pins).map_err(Refused::new)?,
+        None => pinned(&described)?,
     }
     Ok(plugin)
 }

@@ -34,7 +34,8 @@ impl Upgrades {
         let mut missing: Vec<&Name> = targets.map(|target| &target.plugin).collect();
         missing.sort_unstable();
         missing.dedup();
-        for name in missing.into_iter().filter(|name| self.running(name).is_none()) {
+        missing.retain(|name| self.running(name).is_none());
+        for name in missing {
             let path = self.ground.config.plugins.directory.join(format!("{name}.wasm"));
             let why = match self.problems.get(&path) {
                 Some(problem) => format!("{}: {problem}", path.display()),
@@ -48,10 +49,11 @@ impl Upgrades {
         let uses = |workspace: &&Workspace| {
             workspace.routes.iter().flat_map(|route| &route.deliver).any(|target| target.plugin == *plugin)
         };
-        for workspace in self.ground.config.workspaces.values().filter(uses) {
-            let Some(intake) = notice(workspace) else { continue };
+        let intakes: Vec<Intake> = self.ground.config.workspaces.values().filter(uses).filter_map(notice).collect();
+        for intake in intakes {
+            let workspace = intake.workspace.clone();
             if let Err(error) = self.ground.inbox.accept(intake).await {
-                tracing::error!(workspace = %workspace.name, %plugin, %error, "a notice about a plugin cannot be written");
+                tracing::error!(%workspace, %plugin, %error, "a notice about a plugin cannot be written");
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path as Segments, Query, State};
+use axum::extract::{DefaultBodyLimit, Path as Segments, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -22,6 +22,9 @@ use crate::wasm::catalog::depot;
 
 /// The header with the text of a minisign signature, in base64.
 pub const SIGNATURE_HEADER: &str = "x-switchbell-signature";
+
+/// The header with what a person calls the file, in base64.
+pub const FROM_HEADER: &str = "x-switchbell-from";
 
 /// Said when the server stops before it answers.
 const STOPPING: &str = "the server is stopping";
@@ -215,24 +218,19 @@ async fn list(State(served): State<Arc<Served>>) -> Response {
     }
 }
 
-/// What a file is called.
-#[derive(Debug, Deserialize)]
-struct Called {
-    from: PathBuf,
+async fn load(State(served): State<Arc<Served>>, headers: HeaderMap, body: Bytes) -> Response {
+    let (from, signature) = match (header(&headers, FROM_HEADER), header(&headers, SIGNATURE_HEADER)) {
+        (Ok(from), Ok(signature)) => (from.unwrap_or_default(), signature),
+        (Err(why), _) | (_, Err(why)) => return text(StatusCode::BAD_REQUEST, why),
+    };
+    changed(served.plugins.load(PathBuf::from(from), body.to_vec(), signature).await)
 }
 
-async fn load(
-    State(served): State<Arc<Served>>,
-    Query(Called { from }): Query<Called>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let signature = match headers.get(SIGNATURE_HEADER).map(|value| STANDARD.decode(value)) {
-        None => None,
-        Some(Ok(signature)) => Some(String::from_utf8_lossy(&signature).into_owned()),
-        Some(Err(error)) => return text(StatusCode::BAD_REQUEST, format!("{SIGNATURE_HEADER}: {error}")),
-    };
-    changed(served.plugins.load(from, body.to_vec(), signature).await)
+/// A text in base64.
+fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, String> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let bytes = STANDARD.decode(value).map_err(|error| format!("{name}: {error}"))?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 async fn roll_back(State(served): State<Arc<Served>>, Segments(name): Segments<String>, body: Bytes) -> Response {
