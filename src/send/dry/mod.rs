@@ -65,8 +65,10 @@ pub enum End {
     Fault {
         /// How.
         reason: String,
-        /// Whether it passed a limit.
+        /// Whether it passed a limit, or the host could not run it.
         is_limit: bool,
+        /// Whether the host could not run it.
+        is_host: bool,
     },
 }
 
@@ -129,6 +131,7 @@ impl<'a> Recorder<'a> {
             Err(fault) => End::Fault {
                 reason: permission.seals.redact(&fault.to_string()),
                 is_limit: matches!(fault, StepFault::Limit { .. } | StepFault::Host { .. }),
+                is_host: matches!(fault, StepFault::Host { .. }),
             },
         };
         self.state().end = Some(end);
@@ -149,7 +152,7 @@ impl<'a> Recorder<'a> {
             (Some(end), _) => end,
             // A limit of the whole attempt is no step's fault.
             (None, Came::Ended(ended)) => {
-                End::Fault { reason: ended.reason.clone().unwrap_or_default(), is_limit: true }
+                End::Fault { reason: ended.reason.clone().unwrap_or_default(), is_limit: true, is_host: false }
             }
             (None, _) => End::NeedsAnswer,
         };
@@ -227,8 +230,8 @@ pub(super) async fn steps(plugin: &Plugin, mut leg: Leg) -> Option<(Vec<Asked>, 
         on_behalf_of: &leg.delivery.on_behalf_of,
     };
     let run = Run::new(Door::Recording(&recorder), &claim, plugin, leg.delivery.clone(), began);
-    let (came, _) = run.until_its_end(&permission, &Stop::default()).await;
-    Some(recorder.take(&came))
+    let made = run.until_its_end(&permission, &Stop::default()).await;
+    Some(recorder.take(&made.came))
 }
 
 /// A claim as it was when the leg began, as far as its steps concern.

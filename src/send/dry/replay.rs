@@ -106,7 +106,7 @@ pub(super) fn compared(recorded: &[String], (asked, end): (Vec<Asked>, End)) -> 
         End::Said(action) => now.push(Some(action)),
         // The effect that there is no answer to is the last.
         End::NeedsAnswer | End::WrongAnswer => {}
-        End::Fault { reason, is_limit } => {
+        End::Fault { reason, is_limit, .. } => {
             now.push(None);
             failed = Some((reason, is_limit));
         }
@@ -122,7 +122,7 @@ pub(super) fn compared(recorded: &[String], (asked, end): (Vec<Asked>, End)) -> 
 }
 
 /// How two actions that are not the same differ.
-fn class(recorded: &str, now: &str) -> Class {
+pub(in crate::send) fn class(recorded: &str, now: &str) -> Class {
     let (recorded, now) = (kind(recorded), kind(now));
     match (recorded.0.as_str(), now.0.as_str()) {
         ("done", "done") => Class::Content,
@@ -136,7 +136,7 @@ fn class(recorded: &str, now: &str) -> Class {
 }
 
 /// The kind of an action, and what it holds.
-fn kind(action: &str) -> (String, Value) {
+pub(in crate::send) fn kind(action: &str) -> (String, Value) {
     match serde_json::from_str(action) {
         Ok(Value::Object(members)) => members.into_iter().next().unwrap_or_default(),
         _ => Default::default(),

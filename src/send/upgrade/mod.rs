@@ -106,6 +106,7 @@ impl Upgrades {
     /// The same, changing the plugins of this dispatcher from now on.
     #[must_use]
     pub fn steering(mut self, dispatcher: Arc<Dispatcher>) -> Self {
+        self.probation = Arc::clone(dispatcher.probation());
         self.dispatcher = Some(dispatcher);
         self
     }

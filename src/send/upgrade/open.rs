@@ -68,6 +68,7 @@ impl Upgrades {
             tracing::error!("{why}");
         }
         let folder = Folder::new(ground.config.plugins.directory.clone());
+        let clock = ground.clock.clone();
         let mut upgrades = Self {
             ground,
             depot,
@@ -76,7 +77,7 @@ impl Upgrades {
             catalog: Catalog::default(),
             problems: BTreeMap::new(),
             dispatcher: None,
-            probation: Arc::new(Probation::default()),
+            probation: Arc::new(Probation::new(clock)),
             requests: mpsc::channel(REQUESTS_MAX),
         };
         let files = upgrades.first_look().await;
