@@ -86,7 +86,8 @@ impl Upgrades {
     pub(super) async fn roll_back_at_fault(&mut self, fault: Fault) {
         let Fault { name, digest, why, .. } = &fault;
         if self.running(name).is_none_or(|running| running.digest() != digest) {
-            return;
+            // It went already; this is what attempts failed that were under way.
+            return self.retry_failed(&fault).await;
         }
         let now = self.ground.clock.now();
         let standing = self.history.plugins.get(name).and_then(|kept| kept.get(digest)).cloned();

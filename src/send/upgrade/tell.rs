@@ -18,7 +18,18 @@ impl Upgrades {
             notice::plugin_rolled_back(workspace, &fault.name, (from, &to), &fault.why, now)
         })
         .await;
-        probation::retry(&*self.ground.inbox, &fault.failed, now).await;
+        self.retry_failed(fault).await;
+    }
+
+    /// Has what a faulty version failed made again, where that can do no harm.
+    pub(super) async fn retry_failed(&self, fault: &Fault) {
+        match probation::retry(&*self.ground.inbox, fault, self.ground.clock.now()).await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(plugin = %fault.name, count, "deliveries that a faulty version failed are made again"),
+            Err(error) => {
+                tracing::error!(plugin = %fault.name, %error, "what a faulty version failed cannot be made again; see `deliveries list`");
+            }
+        }
     }
 
     /// Tells every workspace that uses a plugin that it does not run.
