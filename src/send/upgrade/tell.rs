@@ -18,7 +18,23 @@ impl Upgrades {
             notice::plugin_rolled_back(workspace, &fault.name, (from, &to), &fault.why, now)
         })
         .await;
-        probation::retry(&*self.ground.inbox, &fault.failed, now).await;
+        self.retry(fault).await;
+    }
+
+    /// Has what a version at fault failed made again by the one that runs.
+    pub(super) async fn retry(&self, fault: &Fault) {
+        let plugin = &fault.name;
+        match probation::retry(&*self.ground.inbox, fault, self.ground.clock.now()).await {
+            Ok(0) => {}
+            Ok(deliveries) => tracing::info!(%plugin, deliveries, "made again: a version at fault had failed them"),
+            Err(error) => {
+                tracing::error!(
+                    %plugin, %error,
+                    "what a version at fault failed cannot be made again now; `switchbell deliveries retry --plugin {plugin} \
+                     --state dead` does it"
+                );
+            }
+        }
     }
 
     /// Tells every workspace that uses a plugin that it does not run.
