@@ -24,7 +24,7 @@ pub(super) enum Command {
     ///
     /// The file need not be in the folder of plugins. Ends with 1 when it is no plugin that loads.
     Inspect(inspect::Inspect),
-    /// Lists the plugins of the folder, whether each loads, and the targets that use it.
+    /// Lists the plugins: which version runs, which are kept, and the targets that use each.
     ///
     /// Ends with 1 when one does not load, or a target uses one that is not there.
     List(list::List),

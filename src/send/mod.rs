@@ -234,8 +234,9 @@ impl Dispatcher {
         let Means { inbox, clock, .. } = &*self.means;
         let recorded = async {
             let Some(recording) = taken.recording(claim, outcome, clock.now()).await else { return };
-            if let Err(error) = inbox.record(recording).await {
-                tracing::debug!(delivery = %claim.id, %error, "an attempt was not recorded");
+            match inbox.record(recording).await {
+                Ok(()) => tracing::debug!(delivery = %claim.id, "the attempt is recorded"),
+                Err(error) => tracing::debug!(delivery = %claim.id, %error, "an attempt was not recorded"),
             }
         };
         tokio::select! {

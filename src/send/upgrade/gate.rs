@@ -58,7 +58,7 @@ pub async fn examine(candidate: Candidate<'_>) -> Report {
     examine_until(candidate, Instant::now() + EXAMINATION_MAX).await
 }
 
-async fn examine_until(candidate: Candidate<'_>, late_at: Instant) -> Report {
+pub(in crate::send) async fn examine_until(candidate: Candidate<'_>, late_at: Instant) -> Report {
     let Candidate { new, old, config, .. } = candidate;
     let grant = config.plugins.grants.get(&new.manifest().name);
     Report {
@@ -103,12 +103,17 @@ async fn settings(candidate: Candidate<'_>, late_at: Instant) -> Settings {
             settings.unchecked += 1;
             continue;
         }
-        match timeout_at(late_at, mistake(&placed, new, old)).await {
-            Ok(Ok(mistake)) => settings.mistakes.extend(mistake),
-            Ok(Err(NotAsked)) | Err(_) => settings.unchecked += 1,
+        match in_time(late_at, mistake(&placed, new, old)).await {
+            Some(Ok(mistake)) => settings.mistakes.extend(mistake),
+            Some(Err(NotAsked)) | None => settings.unchecked += 1,
         }
     }
     settings
+}
+
+/// What comes of work until it is late; none where it is not done by then. What begins late is not begun.
+async fn in_time<T>(late_at: Instant, work: impl Future<Output = T>) -> Option<T> {
+    if Instant::now() >= late_at { None } else { timeout_at(late_at, work).await.ok() }
 }
 
 /// The host could not ask a plugin just now.
@@ -142,14 +147,14 @@ async fn replays(candidate: Candidate<'_>, late_at: Instant) -> Replays {
             continue;
         };
         let route = cleaned(&recorded.delivery.route);
-        match timeout_at(late_at, compare(recorded, old, new)).await {
-            Ok(Ok(Compared::Same)) => replays.same += 1,
-            Ok(Ok(Compared::Limit)) => replays.at_limits += 1,
-            Ok(Ok(Compared::Differs { divergence, old_failed })) => {
+        match in_time(late_at, compare(recorded, old, new)).await {
+            Some(Ok(Compared::Same)) => replays.same += 1,
+            Some(Ok(Compared::Limit)) => replays.at_limits += 1,
+            Some(Ok(Compared::Differs { divergence, old_failed })) => {
                 replays.different.push(Difference::new(recording, route, &divergence, old_failed));
             }
-            Ok(Err(_)) => replays.unreadable += 1,
-            Err(_) => replays.not_in_time += 1,
+            Some(Err(_)) => replays.unreadable += 1,
+            None => replays.not_in_time += 1,
         }
     }
     replays
@@ -231,3 +236,6 @@ pub(super) fn counted(count: usize, what: &str) -> String {
         (_, None) => format!("{count} {what}s"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,5 @@
 //! What is known of a new version of a plugin before it takes over: as a value, as JSON, and as a text.
 
-use serde::Serialize;
-
 use super::gate::counted;
 use crate::inbox::Recording;
 use crate::notification::Name;
@@ -11,6 +9,7 @@ use crate::text;
 use crate::wasm::Plugin;
 
 mod diff;
+mod wire;
 
 /// Differences that are told to a person; the others are counted.
 pub const TOLD_MAX: usize = 5;
@@ -40,12 +39,25 @@ pub struct Report {
 }
 
 /// A version and the file that it is in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionOf {
     /// A semantic version.
     pub version: String,
     /// The SHA-256 of the file, 64 hexadecimal digits in lower case.
     pub digest: String,
+}
+
+impl Standing {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Forward => "forward",
+            Self::Back => "back",
+            Self::Rebuilt => "rebuilt",
+            Self::Identical => "identical",
+        }
+    }
 }
 
 impl From<&Plugin> for VersionOf {
@@ -55,8 +67,7 @@ impl From<&Plugin> for VersionOf {
 }
 
 /// How a version stands to the one that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// There is none.
     First,
@@ -174,7 +185,7 @@ impl Report {
 
     /// As JSON.
     pub fn to_json(&self) -> serde_json::Value {
-        serde_json::to_value(Wire::from(self)).unwrap_or_default()
+        serde_json::to_value(wire::Wire::from(self)).unwrap_or_default()
     }
 
     /// For a person: what it is, what it says of its settings, and what it does otherwise.
@@ -209,7 +220,7 @@ impl Report {
 
     fn settings_told(&self) -> Vec<String> {
         let Settings { targets, mistakes, unchecked } = &self.settings;
-        let taken = targets - mistakes.len() - unchecked;
+        let taken = targets.saturating_sub(mistakes.len() + unchecked);
         let mut head = format!("settings: {taken} of {} taken", counted(*targets, "target"));
         if *unchecked > 0 {
             head.push_str(&format!(", {unchecked} not checked"));
@@ -258,103 +269,7 @@ impl Difference {
     }
 }
 
-/// The JSON form.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Wire<'a> {
-    plugin: &'a str,
-    new: &'a VersionOf,
-    old: Option<&'a VersionOf>,
-    standing: Standing,
-    settings: SettingsWire<'a>,
-    missing: &'a Reach,
-    reads_data_first: bool,
-    counts: Counts,
-    differences: Vec<DifferenceWire<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SettingsWire<'a> {
-    targets: usize,
-    unchecked: usize,
-    mistakes: Vec<MistakeWire<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct MistakeWire<'a> {
-    said: &'a str,
-    old_takes: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Counts {
-    same: usize,
-    content: usize,
-    target: usize,
-    steps: usize,
-    outcome: usize,
-    failed: usize,
-    at_limits: usize,
-    not_in_time: usize,
-    unreadable: usize,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DifferenceWire<'a> {
-    delivery: &'a str,
-    workspace: &'a str,
-    route: &'a str,
-    class: &'static str,
-    step: usize,
-    reason: Option<&'a str>,
-    old_failed: bool,
-    lines: &'a [String],
-}
-
-impl<'a> From<&'a Report> for Wire<'a> {
-    fn from(report: &'a Report) -> Self {
-        let Report { settings, replays, .. } = report;
-        let mistake = |mistake: &'a Mistake| MistakeWire { said: &mistake.said, old_takes: mistake.old_takes };
-        let mistakes = settings.mistakes.iter().map(mistake).collect();
-        Self {
-            plugin: report.plugin.as_str(),
-            new: &report.new,
-            old: report.old.as_ref(),
-            standing: report.standing,
-            settings: SettingsWire { targets: settings.targets, unchecked: settings.unchecked, mistakes },
-            missing: &report.missing,
-            reads_data_first: report.reads_data_first,
-            counts: Counts {
-                same: replays.same,
-                content: replays.count(Class::Content),
-                target: replays.count(Class::Target),
-                steps: replays.count(Class::Steps),
-                outcome: replays.count(Class::Outcome),
-                failed: replays.count(Class::Failed),
-                at_limits: replays.at_limits,
-                not_in_time: replays.not_in_time,
-                unreadable: replays.unreadable,
-            },
-            differences: replays.different.iter().map(DifferenceWire::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a Difference> for DifferenceWire<'a> {
-    fn from(found: &'a Difference) -> Self {
-        Self {
-            delivery: &found.delivery,
-            workspace: &found.workspace,
-            route: &found.route,
-            class: found.class.as_str(),
-            step: found.step,
-            reason: found.reason.as_deref(),
-            old_failed: found.old_failed,
-            lines: &found.lines,
-        }
-    }
-}
+#[cfg(test)]
+pub(super) mod sample;
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,79 @@ fn opened(value: Value, opens_json: bool) -> Value {
         plain => plain,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(old: &str, new: Option<&str>, expected: &[&str]) {
+        assert_eq!(lines(old, new), expected, "{old} {new:?}");
+    }
+
+    fn http(body: &str) -> String {
+        serde_json::json!({"http": {"method": "POST", "url": "https://a.example/", "body": body}}).to_string()
+    }
+
+    #[test]
+    fn only_what_differs_is_shown_with_a_little_around_it() {
+        let (one, other) = (http(r#"{"text":"one","to":"ops"}"#), http(r#"{"text":"two","to":"ops"}"#));
+        let expected = [
+            r#"    "http": {"#,
+            r#"      "body": {"#,
+            r#"-       "text": "one","#,
+            r#"+       "text": "two","#,
+            r#"        "to": "ops""#,
+            r#"      },"#,
+        ];
+        check(&one, Some(&other), &expected);
+        let (one, other) = (http("first\nsecond\nthird"), http("first\n2nd\nthird"));
+        let expected = [
+            r#"      "body": ["#,
+            r#"        "first","#,
+            r#"-       "second","#,
+            r#"+       "2nd","#,
+            r#"        "third""#,
+            r#"      ],"#,
+        ];
+        check(&one, Some(&other), &expected);
+    }
+
+    #[test]
+    fn a_version_that_failed_shows_what_the_other_asked_for() {
+        let expected = ["- {", r#"-   "done": {"#, r#"-     "note": "x""#, "-   }", "- }"];
+        check(r#"{"done":{"note":"x"}}"#, None, &expected);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_what_differs() {
+        let (same, rest) = ("a".repeat(1_000), "b".repeat(1_000));
+        let found = lines(&http(&format!("{same}1{rest}")), Some(&http(&format!("{same}2{rest}"))));
+        let minus = found.iter().find(|line| line.starts_with('-')).unwrap();
+        let plus = found.iter().find(|line| line.starts_with('+')).unwrap();
+        for (line, digit) in [(minus, '1'), (plus, '2')] {
+            assert!(line.contains(&format!("…{}{digit}bbb", "a".repeat(CHARS_BEFORE))), "{line}");
+            assert!(line.chars().count() <= CHARS_MAX + 10 && line.ends_with('…'), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_much_is_cut_and_counted() {
+        let body = |word: &str| (0..500).map(|line| format!("{word} {line}")).collect::<Vec<_>>().join("\n");
+        let found = lines(&http(&body("one")), Some(&http(&body("two"))));
+        assert_eq!(found.len(), LINES_MAX + 1);
+        assert!(found.last().unwrap().ends_with("more lines"), "{found:?}");
+        let far = |first: &str, last: &str| format!("{first}\n{}\n{last}", body("same"));
+        let found = lines(&http(&far("a", "b")), Some(&http(&far("c", "d"))));
+        assert_eq!(found.iter().filter(|line| line.trim() == "...").count(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn nothing_in_an_action_moves_the_terminal_or_nests_without_end() {
+        let found = lines(&http("plain"), Some(&http("a\u{202e}b\u{9b}31mc\u{1b}[31md")));
+        assert!(found.iter().all(|line| !line.contains(['\u{202e}', '\u{9b}', '\u{1b}'])), "{found:?}");
+        let nested = (0..12).fold("[1]".to_owned(), |inner, _| serde_json::json!([inner]).to_string());
+        assert!(!lines(&http(&nested), Some(&http("x"))).is_empty());
+        let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
+        assert!(!lines(&http(&deep), Some(&deep)).is_empty());
+    }
+}
