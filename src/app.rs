@@ -96,12 +96,7 @@ impl App {
             ..Settings::new(config.plugins.limits)
         };
         let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
-        let ground = Ground {
-            sandbox,
-            config: Arc::clone(&config),
-            inbox: Arc::clone(&inbox),
-            clock: clock.clone(),
-        };
+        let ground = Ground { sandbox, config: Arc::clone(&config), inbox: Arc::clone(&inbox), clock: clock.clone() };
         let upgrades = Upgrades::open(ground).await.map_err(StartError::Plugins)?;
         let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
         let (book, mistakes) = book(&config, &catalog, &keys).await;

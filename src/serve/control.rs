@@ -32,8 +32,8 @@ pub use desk::{
 };
 
 pub use plugins::{
-    ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson, VersionRefusedJson,
-    WhichVersionJson,
+    ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson,
+    VersionRefusedJson, WhichVersionJson,
 };
 
 /// Longest path of a Unix socket, in bytes, that every system takes.

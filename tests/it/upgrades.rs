@@ -236,12 +236,8 @@ async fn an_attempt_that_waits_goes_on_on_the_version_that_it_began_on_also_afte
 async fn the_same_version_with_other_bytes_and_a_version_that_goes_back_are_let_in_and_told() {
     let mut stand = Stand::new().await;
     let mut server = stand.posting.begin();
-    let rebuilt = versioned_with(&[
-        ("name", "versioned"),
-        ("version", "1.0.0"),
-        ("behaviour", "plain"),
-        ("repeat", "harmless"),
-    ]);
+    let rebuilt =
+        versioned_with(&[("name", "versioned"), ("version", "1.0.0"), ("behaviour", "plain"), ("repeat", "harmless")]);
     let rebuilt = stand.aside("rebuilt.wasm", &rebuilt);
     let (code, out, _) = stand.run(&["plugin", "load", &rebuilt]);
     assert_eq!(code, 0, "{out}");

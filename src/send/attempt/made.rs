@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::past::Astray;
 use super::Came;
+use super::past::Astray;
 use crate::config::Target;
 use crate::inbox::Claim;
 use crate::send::dry::sampling::{Samples, Taken};

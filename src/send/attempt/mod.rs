@@ -203,13 +203,7 @@ impl Means {
     }
 
     /// The same; some come with what is kept of them.
-    pub(super) async fn watched(
-        &self,
-        claim: &Claim,
-        began: Timestamp,
-        stop: &Stop,
-        watch: Watch<'_>,
-    ) -> (Came, Seen) {
+    pub(super) async fn watched(&self, claim: &Claim, began: Timestamp, stop: &Stop, watch: Watch<'_>) -> (Came, Seen) {
         let current = self.live.get();
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(watch))).await
     }

@@ -133,13 +133,13 @@ impl<'a> Run<'a> {
     fn within_limits(&self) -> Result<(), Halt> {
         let Limits { steps_max, attempt_time_max, .. } = self.door.limits();
         if self.steps() >= steps_max {
-            return Err(self.beyond(format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps")));
+            let reason = format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps");
+            return Err(self.at_fault(reason, Manner::Beyond));
         }
         if until(self.began, self.door.clock().now()) > attempt_time_max {
             let limit = rounded(attempt_time_max);
-            return Err(
-                self.beyond(format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time"))
-            );
+            let reason = format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time");
+            return Err(self.at_fault(reason, Manner::Beyond));
         }
         Ok(())
     }
@@ -315,10 +315,6 @@ impl Run<'_> {
         Halt::Verdict(outcome, Box::new(Verdict { reason: Some(reason), manner, ..Verdict::default() }))
     }
 
-    fn beyond(&self, reason: String) -> Halt {
-        self.at_fault(reason, Manner::Beyond)
-    }
-
     fn astray(&self, astray: &Astray) -> Halt {
         self.at_fault(astray.to_string(), Manner::of_resuming(astray))
     }
@@ -351,9 +347,10 @@ impl Run<'_> {
         let until = later(now, wait);
         if until > later(self.began, limit) {
             let (wait, limit) = (rounded(wait), rounded(limit));
-            return self.beyond(format!(
+            let reason = format!(
                 "the plugin asked to wait for {wait}, beyond the {limit} that an attempt may take: plugins.limits.attempt_time"
-            ));
+            );
+            return self.at_fault(reason, Manner::Beyond);
         }
         Halt::Rests { until, is_wait: true, resume: self.change(pause.resume) }
     }

@@ -1,8 +1,8 @@
 //! Going back to a version that is kept, and letting in one that is held.
 
+use super::Upgrades;
 use super::probation::Fault;
 use super::take::{Done, Refused, Standing};
-use super::Upgrades;
 use crate::notification::Name;
 use crate::wasm::catalog::depot::{self, Kept, Version};
 
@@ -86,8 +86,9 @@ impl Upgrades {
     pub(super) async fn roll_back_at_fault(&mut self, fault: Fault) {
         let Fault { name, digest, why, .. } = &fault;
         if self.running(name).is_none_or(|running| running.digest() != digest) {
-            // It went already; this is what attempts failed that were under way.
-            return self.retry_failed(&fault).await;
+            // It went already, and its attempts that were under way failed, too.
+            self.retry(&fault).await;
+            return;
         }
         let now = self.ground.clock.now();
         let standing = self.history.plugins.get(name).and_then(|kept| kept.get(digest)).cloned();
@@ -131,5 +132,7 @@ impl Upgrades {
 
 fn nothing_before(name: &Name, kept: &Kept) -> Refused {
     let labels = kept.versions.iter().map(Version::label).collect::<Vec<_>>().join(", ");
-    Refused::new(format!("no other good version of {name} ran before (there are: {labels}); name one, or load its file"))
+    Refused::new(format!(
+        "no other good version of {name} ran before (there are: {labels}); name one, or load its file"
+    ))
 }

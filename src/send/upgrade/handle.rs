@@ -102,12 +102,7 @@ impl Upgrades {
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub async fn load(
-        &mut self,
-        from: PathBuf,
-        bytes: Vec<u8>,
-        signature: Option<String>,
-    ) -> Result<Done, Refused> {
+    pub async fn load(&mut self, from: PathBuf, bytes: Vec<u8>, signature: Option<String>) -> Result<Done, Refused> {
         let candidate = Candidate { name: None, path: from, bytes, signature };
         let prepared = prepare(&self.ground, &candidate, &self.catalog).await?;
         self.take(&candidate, prepared, true).await

@@ -99,7 +99,8 @@ impl Upgrades {
 
     /// What is wrong with files of the folder.
     pub fn problems(&self) -> Vec<PluginProblem> {
-        let problem = |(path, message): (&PathBuf, &String)| PluginProblem { path: path.clone(), message: message.clone() };
+        let problem =
+            |(path, message): (&PathBuf, &String)| PluginProblem { path: path.clone(), message: message.clone() };
         self.problems.iter().map(problem).collect()
     }
 

@@ -44,7 +44,8 @@ pub(super) async fn load(ground: &Ground, candidate: &Candidate) -> Result<Plugi
     let plugins = &ground.config.plugins;
     let file = candidate.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let signature = candidate.signature.as_deref();
-    trust::verify(&candidate.bytes, signature, &plugins.trust).map_err(|untrusted| Refused::new(untrusted.told(&file)))?;
+    trust::verify(&candidate.bytes, signature, &plugins.trust)
+        .map_err(|untrusted| Refused::new(untrusted.told(&file)))?;
     let digest = file_digest(&candidate.bytes).unwrap_or_default();
     let pinned = |name: &Name| {
         let pin = plugins.pins.get(name).map(String::as_str);
@@ -70,8 +71,8 @@ pub(super) async fn load(ground: &Ground, candidate: &Candidate) -> Result<Plugi
 pub(super) async fn examine(ground: &Ground, plugin: &Plugin, old: Option<&Plugin>) -> Result<Report, Refused> {
     let name = &plugin.manifest().name;
     let recordings = ground.inbox.recordings(name).await;
-    let recordings =
-        recordings.map_err(|error| Refused::new(format!("the recorded attempts cannot be read: {error}; try again")))?;
+    let recordings = recordings
+        .map_err(|error| Refused::new(format!("the recorded attempts cannot be read: {error}; try again")))?;
     let config = &*ground.config;
     Ok(gate::examine(Examined { new: plugin, old, recordings: &recordings, config }).await)
 }
@@ -94,7 +95,8 @@ pub(super) async fn load_kept(
         let (depot, digest) = (depot.clone(), digest.to_owned());
         move || depot.bytes(&digest)
     });
-    let (bytes, signature) = kept.await.map_err(|error| Refused::new(format!("a version of {name} is lost: {error}")))?;
+    let (bytes, signature) =
+        kept.await.map_err(|error| Refused::new(format!("a version of {name} is lost: {error}")))?;
     let path = PathBuf::from(format!("{name}.wasm"));
     load(ground, &Candidate { name: Some(name.clone()), path, bytes, signature }).await
 }

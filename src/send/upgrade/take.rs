@@ -186,14 +186,20 @@ impl Upgrades {
         }
         let version = &plugin.manifest().version;
         match &label {
-            Some(before) => tracing::info!(plugin = %name, %version, %digest, %before, "another version of a plugin runs"),
+            Some(before) => {
+                tracing::info!(plugin = %name, %version, %digest, %before, "another version of a plugin runs")
+            }
             None => tracing::info!(plugin = %name, %version, %digest, "a plugin is loaded"),
         }
         Ok(label)
     }
 
     /// The history first, so that a start after a crash begins with what ran.
-    pub(super) async fn saved_and_changed(&mut self, catalog: crate::wasm::Catalog, name: &Name) -> Result<(), Refused> {
+    pub(super) async fn saved_and_changed(
+        &mut self,
+        catalog: crate::wasm::Catalog,
+        name: &Name,
+    ) -> Result<(), Refused> {
         self.save().await?;
         if let Some(dispatcher) = &self.dispatcher {
             let changed = dispatcher.change(catalog.clone(), name).await;
@@ -212,7 +218,9 @@ impl Upgrades {
             move || depot.save(&history)
         });
         let root = self.depot.root().display();
-        saved.await.map_err(|error| Refused::new(format!("the history of plugins in {root} cannot be written: {error}")))
+        saved
+            .await
+            .map_err(|error| Refused::new(format!("the history of plugins in {root} cannot be written: {error}")))
     }
 
     /// Notes that a file of the folder was acted on, and what is wrong with it.

@@ -18,16 +18,21 @@ impl Upgrades {
             notice::plugin_rolled_back(workspace, &fault.name, (from, &to), &fault.why, now)
         })
         .await;
-        self.retry_failed(fault).await;
+        self.retry(fault).await;
     }
 
-    /// Has what a faulty version failed made again, where that can do no harm.
-    pub(super) async fn retry_failed(&self, fault: &Fault) {
+    /// Has what a version at fault failed made again by the one that runs.
+    pub(super) async fn retry(&self, fault: &Fault) {
+        let plugin = &fault.name;
         match probation::retry(&*self.ground.inbox, fault, self.ground.clock.now()).await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(plugin = %fault.name, count, "deliveries that a faulty version failed are made again"),
+            Ok(deliveries) => tracing::info!(%plugin, deliveries, "made again: a version at fault had failed them"),
             Err(error) => {
-                tracing::error!(plugin = %fault.name, %error, "what a faulty version failed cannot be made again; see `deliveries list`");
+                tracing::error!(
+                    %plugin, %error,
+                    "what a version at fault failed cannot be made again now; `switchbell deliveries retry --plugin {plugin} \
+                     --state dead` does it"
+                );
             }
         }
     }

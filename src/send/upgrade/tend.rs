@@ -149,8 +149,7 @@ impl Upgrades {
             before.iter().filter(|plugin| is_in_use(plugin) || plugin.holders() > catalogs).cloned().collect();
         let mut is_changed = earlier.len() != before.len();
         let pairs = in_use.iter().flat_map(|(name, digests)| digests.iter().map(move |digest| (name, digest)));
-        let lacking: Vec<_> =
-            pairs.filter(|(name, digest)| self.catalog.version(name, digest).is_none()).collect();
+        let lacking: Vec<_> = pairs.filter(|(name, digest)| self.catalog.version(name, digest).is_none()).collect();
         for (name, digest) in lacking {
             match self.load_kept(name, digest).await {
                 Ok(plugin) => {

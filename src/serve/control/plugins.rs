@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path as Segments, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
-use axum::Router;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,8 @@ impl From<Result<Done, Refused>> for ChangedJson {
         match of {
             Ok(done) => Self { done: Some(done.into()), refused: None },
             Err(Refused { why, report }) => {
-                let (told, report) = (report.as_ref().map(|report| report.told()), report.map(|report| report.to_json()));
+                let (told, report) =
+                    (report.as_ref().map(|report| report.told()), report.map(|report| report.to_json()));
                 Self { done: None, refused: Some(VersionRefusedJson { why, report, told }) }
             }
         }

@@ -24,7 +24,7 @@ impl Failing {
         match outcome {
             Outcome::Interrupted => {}
             Outcome::Delivered if self.count.load(Ordering::Relaxed) == 0 => {}
-            Outcome::Delivered => self.change(|targets| drop(targets.remove(target))),
+            Outcome::Delivered => self.change(|targets| _ = targets.remove(target)),
             Outcome::Retry | Outcome::Reject | Outcome::Reconnect | Outcome::Unknown => self.change(|targets| {
                 if targets.len() < FAILING_MAX {
                     targets.insert(target.clone());

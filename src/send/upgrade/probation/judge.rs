@@ -82,7 +82,8 @@ fn is_fair(claim: &Claim, leg: &Leg, new: &Plugin, old: &Plugin) -> bool {
     let (new, old) = (new.manifest(), old.manifest());
     let is_kept_from_old = |written: Option<&Written>| handed(written, new).is_some() && handed(written, old).is_none();
     let memory = claim.memory.as_ref().filter(|_| new.needs_memory && old.needs_memory);
-    let is_kept_from_old = is_kept_from_old(memory.map(|memory| &memory.written)) || is_kept_from_old(claim.resume.as_ref());
+    let is_kept_from_old =
+        is_kept_from_old(memory.map(|memory| &memory.written)) || is_kept_from_old(claim.resume.as_ref());
     leg.resumed.is_none() && !is_kept_from_old
 }
 

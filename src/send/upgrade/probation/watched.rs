@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 
 use super::judge::Found;
-use super::{
-    FAILED_MAX, FailedDelivery, Fault, PROBATION_ENDS, PROBATION_TIME, PROBATION_TIME_MAX, Standing, Suspect,
-};
+use super::{FAILED_MAX, FailedDelivery, Fault, PROBATION_ENDS, PROBATION_TIME, PROBATION_TIME_MAX, Standing, Suspect};
 use crate::clock::until;
 use crate::inbox::book::QueueKey;
 use crate::inbox::{Claim, DeliveryId};
@@ -27,10 +25,10 @@ pub(super) struct Watched {
     since: Timestamp,
     /// Targets that failed when it came.
     failed_before: HashSet<QueueKey>,
-    ended: u32,
-    judged: u32,
-    attributed: u32,
-    unjudged: u32,
+    ended: u64,
+    judged: u64,
+    attributed: u64,
+    unjudged: u64,
     differences: u32,
     otherwise: u32,
     why: Option<String>,
@@ -112,14 +110,18 @@ impl Watched {
         let before = &self.old.manifest().version;
         let at_fault = match found {
             Found::NotAtFault => return,
-            Found::Fails(why) => Some(format!("{why}; version {before} does not fail at the same delivery, {}", claim.id)),
+            Found::Fails(why) => {
+                Some(format!("{why}; version {before} does not fail at the same delivery, {}", claim.id))
+            }
             // A target that failed before is no witness.
             Found::Differs(_) if self.failed_before.contains(&claim.queue) => return,
             Found::Differs(why) => {
                 self.differences = self.differences.saturating_add(1);
                 let (count, id) = (self.differences, &claim.id);
                 let why = || {
-                    format!("{count} attempts failed in which version {before} does otherwise, the last of delivery {id}: {why}")
+                    format!(
+                        "{count} attempts failed in which version {before} does otherwise, the last of delivery {id}: {why}"
+                    )
                 };
                 (count >= DIFFERENCES_MAX).then(why)
             }
