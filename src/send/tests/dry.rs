@@ -12,7 +12,7 @@ use crate::send::replay::{Class, Divergence, Replayed, replay};
 use crate::wasm::Plugin;
 
 /// Makes an attempt and records it, unless it is not to be recorded.
-async fn recorded(stand: &Stand, claim: &Claim) -> Option<Recording> {
+pub(super) async fn recorded(stand: &Stand, claim: &Claim) -> Option<Recording> {
     let (began, stop, samples) = (in_milliseconds(stand.clock.now()), Stop::default(), Samples::default());
     let began = claim.begun.as_ref().map_or(began, |begun| begun.started_at);
     let (came, taken) = stand.means.sampled(claim, began, &stop, &samples).await;
