@@ -135,7 +135,10 @@ async fn kept(shared: &Arc<Shared>, source: &Source) -> Option<Result<(Program, 
         let store = shared.compiled.as_ref()?;
         let code = store.get(&source.digest)?;
         match deserialize(&shared.engine, &code) {
-            Ok(component) => Some(check(&shared, &component, &source)),
+            Ok(component) => {
+                tracing::debug!(digest = &*source.digest, "compiled code was kept");
+                Some(check(&shared, &component, &source))
+            }
             Err(error) => {
                 store.distrust(&source.digest, &one_line(&format!("{error:#}"), 200));
                 None
@@ -302,7 +305,8 @@ pub fn file_digest(bytes: &[u8]) -> Option<String> {
     (bytes.len() <= PLUGIN_BYTES_MAX).then(|| digest(bytes))
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// The SHA-256 of these bytes in lower-case hex.
+pub(super) fn digest(bytes: &[u8]) -> String {
     crate::text::hex(&Sha256::digest(bytes))
 }
 

@@ -1,6 +1,8 @@
 //! The plugins of a directory: every `<name>.wasm` in it.
 
 pub mod depot;
+pub mod folder;
+pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
