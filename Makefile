@@ -1,5 +1,5 @@
 # The few commands a person needs. `make demo` and `make test` do everything on a fresh machine that has Rust, Python
-# (3.11 or later, with venv) and, for the tests, Node.js (20 or later) and Postfix.
+# (3.11 or later, with venv) and, for the tests, Node.js (20 or later), Postfix and minisign.
 
 CARGO  ?= cargo
 PYTHON ?= python3
@@ -62,12 +62,13 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) postfix
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) debian
 
-# Postfix is no package of a language: it is installed where that is allowed, else it says what to do.
-.PHONY: postfix
-postfix:
-	@tests/peers/smtp/need-postfix
+# What is no package of a language: it is installed where that is allowed, else it is said what to do.
+.PHONY: debian
+debian:
+	@tests/peers/need-debian postfix=/usr/sbin/postfix minisign=minisign
+	@tests/peers/smtp/need-root
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt
 	$(PYTHON) -m venv examples/outbox-python/.venv

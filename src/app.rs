@@ -20,6 +20,7 @@ use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
+use crate::send::upgrade::{Ground, OpenError, Upgrades};
 use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::control::{self, Desk, Served};
 use crate::serve::{Sources, serve};
@@ -27,7 +28,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
 use crate::wasm::catalog::{PluginProblem, depot};
-use crate::wasm::{Catalog, Compiler, Sandbox, SandboxError, Settings};
+use crate::wasm::{Compiler, Sandbox, SandboxError, Settings};
 use polling::Polling;
 pub use polling::poll_once;
 
@@ -41,6 +42,8 @@ pub enum StartError {
     Inbox(InboxError),
     /// The sandbox cannot be set up.
     Sandbox(SandboxError),
+    /// Versions of plugins cannot be kept.
+    Plugins(OpenError),
     /// Effects cannot be performed.
     Effects(EffectsError),
     /// The address of `listen:` cannot be had.
@@ -52,6 +55,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Inbox(error) => error.fmt(out),
             Self::Sandbox(error) => error.fmt(out),
+            Self::Plugins(error) => error.fmt(out),
             Self::Effects(error) => error.fmt(out),
             Self::Listen(address, error) => {
                 write!(out, "cannot listen on {address}: {error}; name another address under `listen:`")
@@ -87,15 +91,14 @@ impl App {
         let keys = Keys::new(&inbox.key());
         let settings = Settings {
             key: Some(keys.sandbox()),
-            compiled: Some(depot::root(&config.store).join("compiled")),
+            compiled: Some(depot::root(&config.store).join(depot::COMPILED)),
             compiler: Compiler::of_this_program(),
             ..Settings::new(config.plugins.limits)
         };
         let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
-        let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
-        for problem in &problems {
-            tracing::error!("{problem}");
-        }
+        let ground = Ground { sandbox, config: Arc::clone(&config), inbox: Arc::clone(&inbox), clock: clock.clone() };
+        let upgrades = Upgrades::open(ground).await.map_err(StartError::Plugins)?;
+        let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
         let (book, mistakes) = book(&config, &catalog, &keys).await;
         for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
@@ -117,6 +120,9 @@ impl App {
         let mut tasks = JoinSet::new();
         let dispatcher = Dispatcher::start(means, Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
+        let upgrades = upgrades.steering(Arc::clone(&dispatcher));
+        let plugins = upgrades.handle();
+        tasks.spawn(upgrades.run(stop.soon.clone()));
         tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
         tasks.spawn(effects.tend(stop.soon.clone()));
         tasks.spawn(tend(Arc::clone(&connectors), stop.soon.clone()));
@@ -126,7 +132,7 @@ impl App {
         }
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk }, stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk, plugins }, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }

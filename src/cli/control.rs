@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response};
 use serde::Serialize;
@@ -57,6 +59,21 @@ impl Control {
     ) -> Result<T, NoAnswer> {
         let body = serde_json::to_vec(asked).map_err(|error| NoAnswer::Refused(error.to_string()))?;
         answer(self.client.post(url(path)).header(CONTENT_TYPE, "application/json").body(body)).await
+    }
+
+    /// Has a plugin loaded.
+    pub(super) async fn load_plugin<T: DeserializeOwned>(
+        &self,
+        from: &Path,
+        bytes: Vec<u8>,
+        signature: Option<&str>,
+    ) -> Result<T, NoAnswer> {
+        let from = STANDARD.encode(from.to_string_lossy().as_bytes());
+        let mut request = self.client.post(url("/plugins")).header(control::FROM_HEADER, from).body(bytes);
+        if let Some(signature) = signature {
+            request = request.header(control::SIGNATURE_HEADER, STANDARD.encode(signature));
+        }
+        answer(request).await
     }
 
     /// Whether a server runs: it answers, whatever it says.

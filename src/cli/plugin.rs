@@ -1,9 +1,10 @@
-//! `switchbell plugin`: what a plugin is and wants, and what the folder of plugins holds. Both load plugins as the server
-//! does, in the sandbox, and need no server.
+//! `switchbell plugin`: what plugins are and want, and which version of each runs.
 
+mod change;
 mod grants;
 mod inspect;
 mod list;
+mod registry;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use super::COULD_NOT_RUN;
 use super::output::{fail, tell};
 use crate::config::{self, Granted, Limits, process_environment};
 use crate::wasm::{Sandbox, Settings};
+use change::Change;
 
 /// The operator's file when nobody names one; it may be missing where a plugin alone is looked at.
 pub(super) const CONFIG_DEFAULT: &str = "switchbell.yaml";
@@ -22,16 +24,30 @@ pub(super) enum Command {
     ///
     /// The file need not be in the folder of plugins. Ends with 1 when it is no plugin that loads.
     Inspect(inspect::Inspect),
-    /// Lists the plugins of the folder, whether each loads, and the targets that use it.
+    /// Lists the plugins: which version runs, which are kept, and the targets that use each.
     ///
     /// Ends with 1 when one does not load, or a target uses one that is not there.
     List(list::List),
+    /// Loads a plugin, or another version of one, and writes it into the folder.
+    ///
+    /// It passes the same gate as a file that is put into the folder. Ends with 1 when it is refused.
+    Load(change::Load),
+    /// Goes back to the version that ran before, or to a named one.
+    Rollback(change::Named),
+    /// Lets in a version that the gate holds.
+    Approve(change::Named),
 }
+
+/// Hexadecimal digits of a digest that are shown.
+const DIGEST_DIGITS: usize = 12;
 
 pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
     match command {
         Command::Inspect(asked) => inspect::run(file, asked).await,
         Command::List(asked) => list::run(file, asked).await,
+        Command::Load(asked) => change::load(file, asked).await,
+        Command::Rollback(asked) => change::change(file, Change::RollBack, asked).await,
+        Command::Approve(asked) => change::change(file, Change::Approve, asked).await,
     }
 }
 

@@ -91,6 +91,7 @@ fn used(workspace: &Name, file: &Path) -> Vec<Used> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::GateMode;
 
     /// A configuration with these two files.
     fn read(operator: &str, workspace: &str) -> Result<Granted, Problems> {
@@ -106,12 +107,12 @@ mod tests {
 
     #[test]
     fn only_what_is_said_of_plugins_is_looked_at() {
-        let operator = "plugins: { grants: { slack: { http: [slack.com] } }, limits: { memory: 8MiB } }\n\
+        let operator = "plugins: { grants: { slack: { http: [slack.com] } }, limits: { memory: 8MiB }, gate: strict }\n\
                         secrets: { a: { env: NOT_SET, in: url } }\nunknown: 1\n";
         let workspace = "members: [no, mapping]\nroutes:\n  - name: news\n    owner: nobody\n    deliver:\n      \
                          - { id: page, plugin: slack, with: { a: 1 } }\n      - { plugin: mail }\n  - name: broken\n";
         let found = read(operator, workspace).unwrap();
-        assert_eq!(found.plugins.limits.memory_bytes_max, 8 << 20);
+        assert_eq!((found.plugins.limits.memory_bytes_max, found.plugins.gate), (8 << 20, GateMode::Strict));
         assert_eq!(found.plugins.grants.keys().map(Name::as_str).collect::<Vec<_>>(), ["slack"]);
         let used = |used: &Used| (used.plugin.to_string(), used.target.as_ref().map(Name::to_string));
         let expected = [("slack".to_owned(), Some("page".to_owned())), ("mail".to_owned(), None)];
@@ -130,6 +131,7 @@ mod tests {
             ("plugins: { directory: nowhere/ }\n", "cannot read the folder"),
             ("plugins: { grants: { slack: { http: [a/b] } } }\n", "a path cannot be granted"),
             ("plugins: { limits: { memory: 1KiB } }\n", "1MiB to 1GiB"),
+            ("plugins: { trust: [minisign] }\n", "this is no key"),
             ("- a list\n", "switchbell.yaml"),
         ] {
             let problems = read(operator, "members: {}\n").unwrap_err();

@@ -77,7 +77,8 @@ fn guard_of(entry: &Entry, outer: Guard) -> Guard {
         (Guard::Secret | Guard::Closed, _) => outer,
         (_, "secrets") => Guard::Secret,
         (_, "env") => Guard::Closed,
-        (_, "with" | "auth" | "run" | "secret") => Guard::Long,
+        // The secret key stands near the public one.
+        (_, "with" | "auth" | "run" | "secret" | "trust") => Guard::Long,
         (_, key) if names_credential(key) => Guard::Closed,
         _ => outer,
     }

@@ -24,6 +24,7 @@ mod section;
 mod source;
 mod suggest;
 mod syntax;
+mod trust;
 mod values;
 mod variables;
 
@@ -51,6 +52,7 @@ pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
+pub use trust::{GateMode, KeyId, TrustedKey};
 
 /// The whole configuration.
 #[derive(Debug)]
@@ -82,6 +84,26 @@ pub struct Plugins {
     pub grants: BTreeMap<Name, Grant>,
     /// What one attempt may use.
     pub limits: Limits,
+    /// What becomes of a new version that does something else.
+    pub gate: GateMode,
+    /// The keys that a plugin must be signed with, one of them; with none, no signature is asked for.
+    pub trust: Vec<TrustedKey>,
+    /// The only file that each of these plugins may have: its SHA-256, 64 hexadecimal digits in lower case.
+    pub pins: BTreeMap<Name, String>,
+}
+
+impl Plugins {
+    /// A folder of plugins that may reach nothing.
+    pub fn at(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            grants: BTreeMap::new(),
+            limits: Limits::default(),
+            gate: GateMode::default(),
+            trust: Vec::new(),
+            pins: BTreeMap::new(),
+        }
+    }
 }
 
 /// What one attempt of a plugin may use.

@@ -8,10 +8,10 @@ use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
 use super::section::Need::{Default, Optional, Required};
 use super::section::section;
 use super::values::{
-    AfterEntry, Bytes, ClientId, ConnectorUrl, HeaderName, HttpEntry, Listen, Member, NamePattern, Order, Origin,
-    OutboxUri, Scope, Settings, Span, Store, TextPattern, ToolEntry, UnlessEntry, VariableName,
+    AfterEntry, Bytes, ClientId, ConnectorUrl, HeaderName, HttpEntry, KeyEntry, Listen, Member, NamePattern, Order,
+    Origin, OutboxUri, Pin, Scope, Settings, Span, Store, TextPattern, ToolEntry, UnlessEntry, VariableName,
 };
-use super::{OAuthGrant, Role};
+use super::{GateMode, OAuthGrant, Role};
 use crate::inbox::delivery::OnUnknown;
 use crate::notification::{Level, Name};
 
@@ -145,8 +145,14 @@ section! {
         "grants" => grants: Map<Name, RawGrant>, Optional;
         /// What one attempt may use.
         "limits" => limits: RawLimits, Optional;
+        /// What becomes of a new version that does something else: `report` or `strict`.
+        "gate" => gate: GateMode, Default("report");
+        /// The public keys that plugins must be signed with.
+        "trust" => trust: NonEmpty<KeyEntry>, Optional;
+        /// The digest of the only file that a plugin may have.
+        "pins" => pins: Map<Name, Pin>, Optional;
     }
-    not yet: ["gate", "trust"]
+    not yet: []
 }
 
 section! {

@@ -105,6 +105,11 @@ fn summary(config: &Config) -> String {
     let mut out = String::from("good\n");
     writeln!(out, "listen {} store {}", config.listen, config.store.display()).unwrap();
     writeln!(out, "plugins {} {:?}", config.plugins.directory.display(), config.plugins.limits).unwrap();
+    let Plugins { gate, trust, pins, .. } = &config.plugins;
+    if (*gate, trust.len(), pins.len()) != (GateMode::Report, 0, 0) {
+        let keys: Vec<_> = trust.iter().map(|key| key.id.to_string()).collect();
+        writeln!(out, "gate {} keys {keys:?} pins {pins:?}", gate.as_str()).unwrap();
+    }
     for (name, grant) in &config.plugins.grants {
         writeln!(out, "grant {name} {:?}", grant.http).unwrap();
         if (grant.mail, &grant.tools[..], &grant.workspaces[..]) != (false, &[], &[]) {

@@ -42,6 +42,13 @@ impl Dispatcher {
         Ok(mistakes)
     }
 
+    /// Has the versions at hand that attempts began on, where the plugins that run stay as they are.
+    pub fn hold(&self, catalog: Catalog) {
+        let before = self.means.live.get();
+        let (config, book) = (Arc::clone(&before.config), Arc::clone(&before.book));
+        self.means.live.set(Current { config, catalog, book });
+    }
+
     async fn adopt(&self, book: &Arc<Book>) -> Result<(), InboxError> {
         let (queues, now) = (Arc::clone(&self.means.queues), self.means.clock.now());
         queues.take_up(book);

@@ -17,6 +17,9 @@ mod report;
 mod rules;
 mod settings;
 mod tell;
+pub mod upgrade;
+pub mod wants;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,12 +35,13 @@ use crate::inbox::{Attempt, Claim, Claimed, DeliveryId, Entry, Finished, InboxEr
 use crate::notification::Name;
 use crate::route::Decision;
 use crate::telemetry::Observer;
-use attempt::in_milliseconds;
+use attempt::{Seen, Watch, in_milliseconds};
 use dry::sampling::{Samples, Taken};
 use notice::{Blocked, Notice};
+use upgrade::probation::{Probation, Suspect};
 
 pub use attempt::{Came, Ended, Means, Rest, Stop};
-pub use dry::{preview, replay};
+pub use dry::{preview, replay, versions};
 pub use live::{Current, Live};
 pub use report::Report;
 pub use rules::{AGENT_COUNT_MAX, AGENT_PER, book, book_without_plugins};
@@ -62,6 +66,7 @@ pub struct Dispatcher {
     observer: Arc<dyn Observer>,
     blocked: Blocked,
     samples: Samples,
+    probation: Arc<Probation>,
 }
 
 /// What one of the dispatcher's own tasks came to.
@@ -92,7 +97,14 @@ impl Dispatcher {
                 means.inbox.accept(told).await?;
             }
         }
-        Ok(Arc::new(Self { means, observer, blocked: Blocked::default(), samples: Samples::default() }))
+        let (blocked, samples) = (Blocked::default(), Samples::default());
+        let probation = Arc::new(Probation::new(means.clock.clone()));
+        Ok(Arc::new(Self { means, observer, blocked, samples, probation }))
+    }
+
+    /// Watches the attempts that it makes.
+    pub fn probation(&self) -> &Arc<Probation> {
+        &self.probation
     }
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
@@ -194,9 +206,11 @@ impl Dispatcher {
         let now = in_milliseconds(self.means.clock.now());
         let began = claim.begun.as_ref().map_or(now, |begun| begun.started_at);
         // Boxed, each alone: an attempt that waits for its destination holds no room for the writes that follow it.
-        let attempt = Box::pin(self.means.sampled(&claim, began, &stop, &self.samples));
+        let watch = Watch { samples: &self.samples, probation: &self.probation };
+        let attempt = Box::pin(self.means.watched(&claim, began, &stop, watch));
         let attempted = AssertUnwindSafe(attempt).catch_unwind().await;
-        let (came, taken) = attempted.unwrap_or_else(|_| (Came::Ended(Ended::inside_the_host(&claim)), None));
+        let failed_inside = |_| (Came::Ended(Ended::inside_the_host(&claim)), Seen::default());
+        let (came, seen) = attempted.unwrap_or_else(failed_inside);
         let (next, outcome) = match came {
             Came::Ended(ended) => {
                 let outcome = ended.outcome;
@@ -206,8 +220,11 @@ impl Dispatcher {
             Came::Left => (Next { state: State::Waiting, next_at: None }, None),
         };
         self.means.queues.ended(&claim, &next, outcome);
-        if let Some(taken) = taken {
+        if let Some(taken) = seen.sampled {
             Box::pin(self.record(&claim, *taken, outcome, &stop)).await;
+        }
+        if let Some(suspect) = seen.suspect {
+            Box::pin(self.judge(&claim, *suspect, &stop)).await;
         }
         Done::Attempted
     }
@@ -217,14 +234,24 @@ impl Dispatcher {
         let Means { inbox, clock, .. } = &*self.means;
         let recorded = async {
             let Some(recording) = taken.recording(claim, outcome, clock.now()).await else { return };
-            if let Err(error) = inbox.record(recording).await {
-                tracing::debug!(delivery = %claim.id, %error, "an attempt was not recorded");
+            match inbox.record(recording).await {
+                Ok(()) => tracing::debug!(delivery = %claim.id, "the attempt is recorded"),
+                Err(error) => tracing::debug!(delivery = %claim.id, %error, "an attempt was not recorded"),
             }
         };
         tokio::select! {
             biased;
             () = stop.soon.cancelled() => {}
             () = recorded => {}
+        }
+    }
+
+    /// Judges an attempt whose end is durable. It is worth no delay: a stop goes before.
+    async fn judge(&self, claim: &Claim, suspect: Suspect, stop: &Stop) {
+        tokio::select! {
+            biased;
+            () = stop.soon.cancelled() => {}
+            () = self.probation.judge(claim, suspect) => {}
         }
     }
 

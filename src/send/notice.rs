@@ -16,6 +16,7 @@ use crate::inbox::delivery::{Cause, State};
 use crate::inbox::{Claim, Ended, Entry, Intake, Owed};
 use crate::notification::{Event, HOST_SOURCE, Level, Name};
 use crate::route::{Decision, entry};
+use crate::text;
 
 /// Dead deliveries of one target are told once in so many seconds: whoever is told looks at all of them.
 const TOLD_EVERY_SECONDS: i64 = 3_600;
@@ -25,6 +26,10 @@ const BLOCKED_TOLD_EVERY_SECONDS: i64 = 1;
 
 /// Longest id of an event, in characters.
 const EVENT_ID_CHARS_MAX: usize = 200;
+
+/// Longest title and body, in characters, as of every notification.
+const TITLE_CHARS_MAX: usize = 200;
+const BODY_CHARS_MAX: usize = 2_000;
 
 /// Deliveries that are listed of one notice's digest.
 pub(super) const SEQS_MAX: usize = 100;
@@ -183,7 +188,78 @@ pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64,
         data: json!({ "route": route.as_str(), "target": &**target, "deliveries": deliveries }).to_string(),
     };
     let (entry, _) = entry(event, Level::Attention, (workspace, &source));
-    Some(Intake {
+    Some(intake(workspace, source, entry, now))
+}
+
+/// What there is to tell of a plugin that went back by itself from one version to another, each as a person reads it.
+pub(super) fn plugin_rolled_back(
+    workspace: &Workspace,
+    plugin: &Name,
+    (from, to): (&str, &str),
+    why: &str,
+    now: Timestamp,
+) -> Option<Intake> {
+    let event = Event {
+        event_id: format!("plugin.rolled-back:{}:{plugin}", now.as_millisecond()),
+        name: "plugin.rolled-back".to_owned(),
+        timestamp: now,
+        level: Level::Attention,
+        subject: Some(plugin.to_string()),
+        title: text::line(&format!("plugin {plugin} went back from {from} to {to}"), TITLE_CHARS_MAX),
+        body: Some(body(
+            why,
+            "What it failed is made again where that can do no harm. It is not loaded again by itself; `switchbell plugin \
+             load FILE` loads it all the same, or a version that is mended.",
+        )),
+        link: None,
+        data: json!({ "plugin": plugin.as_str(), "from": from, "to": to, "reason": why }).to_string(),
+    };
+    about_plugin(workspace, plugin, event)
+}
+
+/// What there is to tell of a plugin that targets use and that does not run.
+pub(super) fn plugin_not_loaded(workspace: &Workspace, plugin: &Name, why: &str, now: Timestamp) -> Option<Intake> {
+    let event = Event {
+        event_id: format!("plugin.not-loaded:{}:{plugin}", now.as_second().div_euclid(TOLD_EVERY_SECONDS)),
+        name: "plugin.not-loaded".to_owned(),
+        timestamp: now,
+        level: Level::Attention,
+        subject: Some(plugin.to_string()),
+        title: format!("plugin {plugin} is not loaded"),
+        body: Some(body(
+            why,
+            &format!(
+                "What its targets are owed waits. Put {plugin}.wasm into the folder of plugins, or `switchbell plugin load \
+                 FILE`: it goes on from there."
+            ),
+        )),
+        link: None,
+        data: json!({ "plugin": plugin.as_str(), "reason": why }).to_string(),
+    };
+    about_plugin(workspace, plugin, event)
+}
+
+/// Why, and the remedy whole: a reason may be long.
+fn body(why: &str, remedy: &str) -> String {
+    let room = BODY_CHARS_MAX.saturating_sub(remedy.chars().count() + 1);
+    format!("{}\n{remedy}", text::lines(why, room))
+}
+
+/// A notice about a plugin, for a workspace that uses it. It owes nothing to the plugin's own targets.
+fn about_plugin(workspace: &Workspace, plugin: &Name, event: Event) -> Option<Intake> {
+    let mut targets = workspace.routes.iter().flat_map(|route| &route.deliver);
+    if !targets.any(|target| target.plugin == *plugin) {
+        return None;
+    }
+    let source: Name = HOST_SOURCE.parse().ok()?;
+    let now = event.timestamp;
+    let (mut entry, _) = entry(event, Level::Attention, (workspace, &source));
+    entry.owed.retain(|owed| owed.plugin != *plugin);
+    Some(intake(workspace, source, entry, now))
+}
+
+fn intake(workspace: &Workspace, source: Name, entry: Entry, now: Timestamp) -> Intake {
+    Intake {
         workspace: workspace.name.clone(),
         source,
         received_at: now,
@@ -191,7 +267,7 @@ pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64,
         notices: Vec::new(),
         cursor: None,
         ended: Ended::Answered { revision: None, is_backlog: false },
-    })
+    }
 }
 
 /// Whether all that a delivery stands for came from the host itself.

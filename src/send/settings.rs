@@ -182,13 +182,20 @@ async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
             let Manifest { needs_memory, agent, .. } = *plugin.manifest();
             Said::Takes { destination, needs_memory, agent }
         }
-        Err(CheckError::Problems(problems)) => {
+        Err(error) => Said::Refuses(refused(placed, error)),
+    }
+}
+
+/// Why a plugin does not take the settings of a target, with the places in the file.
+pub(super) fn refused(placed: &Placed<'_>, error: CheckError) -> Vec<Problem> {
+    match error {
+        CheckError::Problems(problems) => {
             let with_place = |found: wasm::Problem| problem(placed, &found.path, found.message);
-            Said::Refuses(problems.into_iter().map(with_place).collect())
+            problems.into_iter().map(with_place).collect()
         }
-        Err(CheckError::Fault(fault)) => {
+        CheckError::Fault(fault) => {
             let message = format!("plugin {} could not check these settings: {fault}", placed.target.plugin);
-            Said::Refuses(vec![problem(placed, "", message)])
+            vec![problem(placed, "", message)]
         }
     }
 }

@@ -2,6 +2,7 @@
 //! its owner may use; over it HTTP and JSON.
 
 mod desk;
+mod plugins;
 
 use std::fs;
 use std::io;
@@ -24,9 +25,15 @@ use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
+use crate::send::upgrade;
 pub use desk::{
     Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
     unknown_filter, unnamed,
+};
+
+pub use plugins::{
+    ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson,
+    VersionRefusedJson, WhichVersionJson,
 };
 
 /// Longest path of a Unix socket, in bytes, that every system takes.
@@ -225,6 +232,8 @@ pub struct Served {
     pub seats: Vec<Seat>,
     /// Changes what is in the store.
     pub desk: Desk,
+    /// Changes versions of plugins.
+    pub plugins: upgrade::Handle,
 }
 
 /// Serves until told to stop.
@@ -236,6 +245,7 @@ pub async fn serve(listener: UnixListener, served: Served, stop: CancellationTok
         .route("/workspaces/{workspace}/deliveries/cancel", post(cancel))
         .route("/workspaces/{workspace}/notifications/read", post(read))
         .route("/workspaces/{workspace}/notifications/acknowledge", post(acknowledge))
+        .merge(plugins::routes())
         .with_state(Arc::new(served));
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

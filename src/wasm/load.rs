@@ -130,7 +130,10 @@ async fn kept(shared: &Arc<Shared>, source: &Source) -> Option<Result<(Program, 
         let store = shared.compiled.as_ref()?;
         let code = store.get(&source.digest)?;
         match deserialize(&shared.engine, &code) {
-            Ok(component) => Some(check(&shared, &component, &source)),
+            Ok(component) => {
+                tracing::debug!(digest = &*source.digest, "compiled code was kept");
+                Some(check(&shared, &component, &source))
+            }
             Err(error) => {
                 store.distrust(&source.digest, &one_line(&format!("{error:#}"), 200));
                 None

@@ -1,5 +1,6 @@
 //! What a plugin says it is: the answer of `describe`, parsed and checked (`wit/delivery.wit`, interface `plugin`).
 
+use semver::Version;
 use serde_json::{Map, Value};
 
 use crate::notification::Name;
@@ -9,6 +10,9 @@ use super::text::{bytes, one_line};
 
 /// Characters kept of a summary.
 const SUMMARY_LENGTH_MAX: usize = 200;
+
+/// Characters of a version.
+const VERSION_LENGTH_MAX: usize = 100;
 
 /// Entries in each list of what a plugin wants.
 const WANTS_MAX: usize = 100;
@@ -212,23 +216,9 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Whether `text` is a version by the grammar of semver 2.0 (semver.org), at most 100 characters long.
+/// Whether `text` is a version of semver 2.0 (semver.org), at most 100 characters long.
 pub(super) fn is_semantic_version(text: &str) -> bool {
-    let (text_without_build, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
-    let (core, pre) = match text_without_build.split_once('-') {
-        Some((core, pre)) => (core, Some(pre)),
-        None => (text_without_build, None),
-    };
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let number = |part: &str| digits(part) && (part == "0" || !part.starts_with('0'));
-    let identifier =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let pre_identifier = |part: &str| identifier(part) && (!digits(part) || number(part));
-    text.len() <= 100
-        && core.split('.').count() == 3
-        && core.split('.').all(number)
-        && pre.is_none_or(|pre| pre.split('.').all(pre_identifier))
-        && build.is_none_or(|build| build.split('.').all(identifier))
+    text.len() <= VERSION_LENGTH_MAX && Version::parse(text).is_ok()
 }
 
 #[cfg(test)]
@@ -318,6 +308,7 @@ mod tests {
             "1.2.3+",
             "1.2.3-a..b",
             "1.2.x",
+            "1.2.18446744073709551616",
             &long,
         ] {
             assert!(!is_semantic_version(bad), "{bad}");

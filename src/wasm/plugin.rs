@@ -83,6 +83,11 @@ impl Plugin {
         self.program().shared.kept_time_max
     }
 
+    /// How many hold it: clones of this value, those of attempts under way among them.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     /// Has a target's settings checked, which are JSON text with a stand-in for each secret.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod latency;
 mod lifecycle;
 mod plugins;
 mod poll;
+mod restart;
 mod sandbox;
 mod size;
 mod waiting;
@@ -56,6 +57,9 @@ fn main() {
         }
         if wanted("size") {
             size::run().await;
+        }
+        if wanted("restart") {
+            restart::run().await;
         }
         if wanted("deliver") {
             deliver::run().await;

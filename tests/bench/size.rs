@@ -106,7 +106,7 @@ async fn fill_and_claim(world: &World, path: &Path, notifications: usize, waitin
 }
 
 /// Starts a server on the store and waits until it is ready.
-fn start(world: &World, path: &Path) -> (Duration, f64) {
+pub fn start(world: &World, path: &Path) -> (Duration, f64) {
     let file = world.path("switchbell.yaml");
     let text = std::fs::read_to_string(&file).expect("a file");
     let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();

@@ -10,6 +10,7 @@ mod people;
 mod recordings;
 mod stage;
 mod timing;
+mod versions;
 
 /// Each promise as a test of the store that `$store` opens.
 macro_rules! promises {
@@ -72,6 +73,15 @@ macro_rules! keeps_the_contract {
                 a_retry_is_told_of,
                 notices_are_written_with_the_end_that_they_tell_of,
                 what_lanes_have_seen_comes_back;
+            versions:
+                an_attempt_that_goes_on_says_which_version_it_began_on,
+                nothing_is_said_of_an_attempt_of_which_nothing_was_kept,
+                a_new_attempt_began_on_no_version,
+                versions_in_use_are_those_of_attempts_that_go_on,
+                what_is_carried_on_with_says_who_wrote_it,
+                what_is_remembered_says_who_wrote_it,
+                an_attempt_is_told_again_what_its_target_remembered,
+                an_attempt_goes_on_where_its_version_is_there_though_the_target_is_blocked;
             memory:
                 what_is_remembered_of_a_subject_comes_with_its_next_delivery,
                 an_older_attempt_never_overwrites_newer_memory,

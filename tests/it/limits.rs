@@ -21,6 +21,18 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("the file | 32 MiB", &[(SANDBOX, "PLUGIN_BYTES_MAX: usize = 32 << 20;")]),
     (
+        "compiling it, in a server: memory | 4 GiB of address space",
+        &[(SANDBOX, "COMPILE_MEMORY_BYTES_MAX: u64 = 4 << 30;")],
+    ),
+    (
+        "compiling it, in a server: CPU time, and time in all | 120 s, 300 s",
+        &[
+            (SANDBOX, "COMPILE_CPU_MAX: Duration = Duration::from_secs(120);"),
+            (SANDBOX, "COMPILE_TIME_MAX: Duration = Duration::from_secs(300);"),
+        ],
+    ),
+    ("compiling it, in a server: the compiled code | 256 MiB", &[(SANDBOX, "CODE_BYTES_MAX: usize = 256 << 20;")]),
+    (
         "core instances, memories and tables of a component | 64, 4 and 20",
         &[
             (SANDBOX, "CORE_INSTANCES_MAX: u32 = 64;"),

@@ -11,6 +11,7 @@
 
 mod agent_run;
 mod cli;
+mod compiling;
 mod connector;
 mod crash;
 mod deliveries;
@@ -36,4 +37,5 @@ mod support;
 mod threads;
 mod tidy;
 mod tool_calls;
+mod upgrades;
 mod webhooks;

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::grants::{Difference, Reach, difference, lines};
+use super::grants::lines;
 use super::{CONFIG_DEFAULT, granted, sandbox};
 use crate::cli::FOUND_WRONG;
 use crate::cli::output::{fail, print_for_people, print_json};
 use crate::cli::table::aligned;
 use crate::config::{Grant, Granted, Limits};
 use crate::notification::Name;
+use crate::send::wants::{Difference, Reach, difference};
 use crate::wasm::catalog::read_file;
 use crate::wasm::{LoadError, Manifest, Plugin, file_digest};
 

@@ -1,4 +1,4 @@
-//! `switchbell plugin list`: the folder of plugins.
+//! `switchbell plugin list`: the plugins of the running server, or, when none runs, what the folder holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{granted, sandbox};
+use super::change::listed;
+use super::{DIGEST_DIGITS, granted, sandbox};
 use crate::cli::FOUND_WRONG;
 use crate::cli::output::{print_for_people, print_json};
 use crate::cli::table::{aligned, count};
-use crate::config::{Granted, Used};
+use crate::config::{self, Granted, Used, process_environment};
 use crate::notification::Name;
+use crate::serve::control::{PluginJson, ProbationJson, VersionJson};
 use crate::wasm::catalog::read_file;
 use crate::wasm::{Catalog, Plugin, PluginProblem, file_digest};
 
@@ -22,10 +24,10 @@ pub(in crate::cli) struct List {
     json: bool,
 }
 
-/// Hexadecimal digits of a digest that a list shows.
-const DIGEST_DIGITS: usize = 12;
+/// Why a plugin is needed that is not there.
+const GONE: &str = "targets use it, and it is not there: put it into the folder, or correct the name";
 
-/// One plugin: a file, or the lack of one.
+/// One plugin: a version that runs, a file, or the lack of both.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -37,11 +39,16 @@ struct Row {
     /// Why it does not load.
     why: Option<String>,
     used_by: Vec<UsedJson>,
+    /// The other versions that are kept, the newest first; none without a server.
+    others: Vec<VersionJson>,
+    /// How the version that runs does, while it is on probation.
+    probation: Option<ProbationJson>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
+    Runs,
     Loads,
     DoesNotLoad,
     Missing,
@@ -59,24 +66,73 @@ pub(super) async fn run(file: &Path, asked: &List) -> ExitCode {
         Ok(known) => known,
         Err(code) => return code,
     };
-    let sandbox = match sandbox(known.plugins.limits) {
-        Ok(sandbox) => sandbox,
+    let rows = match of_server(file, &known).await {
+        Ok(Some(rows)) => rows,
+        Ok(None) => match of_folder(&known).await {
+            Ok(rows) => rows,
+            Err(code) => return code,
+        },
         Err(code) => return code,
     };
-    let (catalog, problems) = Catalog::open(&sandbox, &known.plugins.directory).await;
-    let rows = rows(&known, &catalog, problems);
     let printed = if asked.json { print_json(&rows) } else { print_for_people(&told(&rows, &known)) };
-    let is_wrong = rows.iter().any(|row| row.state != State::Loads);
+    let is_wrong = rows.iter().any(|row| !matches!(row.state, State::Runs | State::Loads) || row.why.is_some());
     if is_wrong { ExitCode::from(FOUND_WRONG) } else { printed }
+}
+
+/// The plugins of the running server; none when none runs.
+async fn of_server(file: &Path, known: &Granted) -> Result<Option<Vec<Row>>, ExitCode> {
+    // A configuration without a store that can be found has no server.
+    let Ok(places) = config::places(file, &process_environment) else { return Ok(None) };
+    let Some(plugins) = listed(&places).await? else { return Ok(None) };
+    let mut used = used(known);
+    let mut rows: Vec<Row> =
+        plugins.into_iter().map(|plugin| running(plugin, &known.plugins.directory, &mut used)).collect();
+    rows.extend(used.into_iter().map(|(name, used_by)| missing(name, &known.plugins.directory, used_by)));
+    rows.retain(|row| row.state != State::Missing || row.why.is_some() || !row.others.is_empty());
+    rows.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(Some(rows))
+}
+
+fn running(of: PluginJson, directory: &Path, used: &mut BTreeMap<&Name, Vec<UsedJson>>) -> Row {
+    let used_by = of.name.parse().ok().and_then(|name: Name| used.remove(&name)).unwrap_or_default();
+    let gone = (of.active.is_none() && of.problem.is_none() && !used_by.is_empty()).then(|| GONE.to_owned());
+    let state = match (&of.active, &of.problem) {
+        (Some(_), _) => State::Runs,
+        (None, Some(_)) => State::DoesNotLoad,
+        (None, None) => State::Missing,
+    };
+    Row {
+        file: directory.join(format!("{}.wasm", of.name)),
+        name: of.name,
+        version: of.active.as_ref().map(|active| active.version.clone()),
+        digest: of.active.map(|active| active.digest),
+        state,
+        why: of.problem.or(gone),
+        used_by,
+        others: of.others,
+        probation: of.probation,
+    }
+}
+
+/// What the folder holds.
+async fn of_folder(known: &Granted) -> Result<Vec<Row>, ExitCode> {
+    let sandbox = sandbox(known.plugins.limits)?;
+    let (catalog, problems) = Catalog::open(&sandbox, &known.plugins.directory).await;
+    Ok(rows(known, &catalog, problems))
+}
+
+fn used(known: &Granted) -> BTreeMap<&Name, Vec<UsedJson>> {
+    let mut used: BTreeMap<&Name, Vec<UsedJson>> = BTreeMap::new();
+    for one in &known.used {
+        used.entry(&one.plugin).or_default().push(UsedJson::from(one));
+    }
+    used
 }
 
 /// What loads, what does not, and what is not there, each by name.
 fn rows(known: &Granted, catalog: &Catalog, problems: Vec<PluginProblem>) -> Vec<Row> {
     let directory = &known.plugins.directory;
-    let mut used: BTreeMap<&Name, Vec<UsedJson>> = BTreeMap::new();
-    for one in &known.used {
-        used.entry(&one.plugin).or_default().push(UsedJson::from(one));
-    }
+    let mut used = used(known);
     let mut rows = Vec::new();
     for name in catalog.names() {
         if let Some(plugin) = catalog.get(name) {
@@ -103,6 +159,8 @@ fn loaded(plugin: &Plugin, directory: &Path, used_by: Vec<UsedJson>) -> Row {
         state: State::Loads,
         why: None,
         used_by,
+        others: Vec::new(),
+        probation: None,
     }
 }
 
@@ -115,13 +173,24 @@ fn broken(name: String, problem: PluginProblem, used_by: Vec<UsedJson>) -> Row {
         state: State::DoesNotLoad,
         why: Some(problem.message),
         used_by,
+        others: Vec::new(),
+        probation: None,
     }
 }
 
 fn missing(name: &Name, directory: &Path, used_by: Vec<UsedJson>) -> Row {
     let file = directory.join(format!("{name}.wasm"));
-    let why = Some("targets use it, and it is not there: put it into the folder, or correct the name".to_owned());
-    Row { name: name.to_string(), version: None, digest: None, file, state: State::Missing, why, used_by }
+    Row {
+        name: name.to_string(),
+        version: None,
+        digest: None,
+        file,
+        state: State::Missing,
+        why: Some(GONE.to_owned()),
+        used_by,
+        others: Vec::new(),
+        probation: None,
+    }
 }
 
 impl From<&Used> for UsedJson {
@@ -139,11 +208,30 @@ fn told(rows: &[Row], known: &Granted) -> String {
     let table: Vec<Vec<String>> = std::iter::once(heading).chain(rows.iter().map(cells)).collect();
     let reasons = rows.iter().filter_map(|row| Some(format!("{}: {}\n", row.file.display(), row.why.as_deref()?)));
     let reasons: String = reasons.collect();
-    aligned(&table) + if reasons.is_empty() { "" } else { "\n" } + &reasons
+    let others: String = rows.iter().flat_map(|row| row.others.iter().map(|other| other_version(row, other))).collect();
+    let watched = rows.iter().filter_map(|row| Some((row, row.probation.as_ref()?)));
+    let watched: String = watched
+        .map(|(row, at)| {
+            let ended = count(usize::try_from(at.ended).unwrap_or(usize::MAX), "attempt");
+            format!("{}: on probation since {}; {ended}, {} at fault\n", row.name, at.since, at.at_fault)
+        })
+        .collect();
+    let more = if others.is_empty() && watched.is_empty() { String::new() } else { format!("\n{watched}{others}") };
+    aligned(&table) + &more + if reasons.is_empty() { "" } else { "\n" } + &reasons
+}
+
+/// A line about a version that is kept and does not run.
+fn other_version(row: &Row, other: &VersionJson) -> String {
+    let digest = other.digest.get(..DIGEST_DIGITS).unwrap_or(&other.digest);
+    let why = other.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    let in_use = if other.in_use { "; attempts that began on it go on" } else { "" };
+    let ran = other.last_active_at.as_deref().map_or_else(String::new, |at| format!("; ran until {at}"));
+    format!("{} {} ({digest}): {}{why}{ran}{in_use}\n", row.name, other.version, other.standing)
 }
 
 fn cells(row: &Row) -> Vec<String> {
     let state = match row.state {
+        State::Runs => "runs",
         State::Loads => "loads",
         State::DoesNotLoad => "does not load",
         State::Missing => "missing",

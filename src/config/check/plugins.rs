@@ -7,15 +7,18 @@ use std::time::Duration;
 use super::super::load::Folder;
 use super::super::node::At;
 use super::super::raw::{RawGrant, RawLimits, RawPlugins};
-use super::super::read::Placed;
+use super::super::read::{NonEmpty, Placed};
 use super::super::source::Report;
-use super::super::values::ToolEntry;
-use super::super::{Grant, Limits, Place, Plugins, ToolGrant, Workspace, suggest};
+use super::super::values::{KeyEntry, ToolEntry};
+use super::super::{Grant, Limits, Place, Plugins, ToolGrant, TrustedKey, Workspace, suggest};
 use super::server::{path_of, within};
 use crate::notification::Name;
 
 /// Bounds of one instance's memory, in bytes: less starts no plugin, more is no sandbox.
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 30);
+
+/// Most keys that plugins may be signed with: each signature is compared with all.
+const KEYS_MAX: usize = 50;
 
 /// The folder as written, and the names of the plugins in it.
 pub(in crate::config) type There = Option<(String, BTreeSet<Name>)>;
@@ -40,29 +43,34 @@ pub(in crate::config) fn check(
     let top = At { path: Default::default(), place: Place { line: 1, column: 1 } };
     let at =
         raw.as_ref().map_or_else(|| At { path: top.path.key("plugins").key("directory"), ..top }, |raw| raw.at.clone());
-    let (directory, grants, limits) = match raw.map(|raw| raw.value) {
-        Some(raw) => (raw.directory.map(|text| (text.at, text.value.0)), raw.grants, raw.limits),
-        None => (Some((at, "plugins/".to_owned())), None, None),
+    let mut raw = raw.map(|raw| raw.value);
+    let directory = match &mut raw {
+        Some(raw) => raw.directory.take().map(|text| (text.at, text.value.0)),
+        None => Some((at, "plugins/".to_owned())),
     };
     let directory = directory.and_then(|(at, text)| path_of(&at, &text, report).map(|path| (at, text, path)));
     let there = directory.as_ref().and_then(|(at, text, path)| there(at, text, &folder.shown.join(path), report));
     let mut checked = Checked {
-        plugins: Plugins {
-            directory: directory.map(|(_, _, path)| folder.absolute.join(path)).unwrap_or_default(),
-            grants: BTreeMap::new(),
-            limits: limits.map_or_else(Limits::default, |raw| checked_limits(raw, report)),
-        },
+        plugins: Plugins::at(directory.map(|(_, _, path)| folder.absolute.join(path)).unwrap_or_default()),
         there,
         mail: Vec::new(),
         tools: Vec::new(),
     };
+    let Some(RawPlugins { grants, limits, gate, trust, pins, .. }) = raw else { return checked };
+    checked.plugins.limits = limits.map_or_else(Limits::default, |raw| checked_limits(raw, report));
+    checked.plugins.gate = gate.map(|gate| gate.value).unwrap_or_default();
+    checked.plugins.trust = trust.map_or_else(Vec::new, |list| keys(list, report));
     for entry in grants.map_or_else(Vec::new, |map| map.value.0) {
-        warn_unless_there(&entry.name, &entry.at, checked.there.as_ref(), report);
+        warn_unless_there("a grant", &entry.name, &entry.at, checked.there.as_ref(), report);
         let grant = match entry.value {
             Some(raw) => checked.grant(&entry.name, raw.value, mentions, report),
             None => Grant::default(),
         };
         checked.plugins.grants.insert(entry.name, grant);
+    }
+    for entry in pins.map_or_else(Vec::new, |map| map.value.0) {
+        warn_unless_there("a digest", &entry.name, &entry.at, checked.there.as_ref(), report);
+        checked.plugins.pins.extend(entry.value.map(|pin| (entry.name, pin.value.0)));
     }
     checked
 }
@@ -94,6 +102,23 @@ impl Checked {
         }
         grant
     }
+}
+
+/// The keys, each once.
+fn keys(list: Placed<NonEmpty<KeyEntry>>, report: &mut Report) -> Vec<TrustedKey> {
+    let Placed { at, value: NonEmpty(entries) } = list;
+    if entries.len() > KEYS_MAX {
+        report.mistake(&at, format!("{} keys: at most {KEYS_MAX} may stand here", entries.len()));
+    }
+    let mut keys: Vec<TrustedKey> = Vec::new();
+    for Placed { at, value: KeyEntry(key) } in entries {
+        if keys.contains(&key) {
+            report.mistake(&at, format!("key {} stands here already: remove one of the two", key.id));
+        } else {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 /// Reports a workspace that the grant as a whole leaves out.
@@ -134,10 +159,16 @@ pub(in crate::config) fn granted_tools(
     }
 }
 
-fn warn_unless_there(plugin: &Name, at: &At, there: Option<&(String, BTreeSet<Name>)>, report: &mut Report) {
+fn warn_unless_there(
+    what: &str,
+    plugin: &Name,
+    at: &At,
+    there: Option<&(String, BTreeSet<Name>)>,
+    report: &mut Report,
+) {
     let Some((folder, there)) = there.filter(|(_, there)| !there.contains(plugin)) else { return };
     let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
-    report.warning(at, format!("a grant for the plugin {:?}, which is not there{hint}", plugin.as_str()));
+    report.warning(at, format!("{what} for the plugin {:?}, which is not there{hint}", plugin.as_str()));
 }
 
 fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {

@@ -13,6 +13,7 @@ mod time;
 mod timing;
 mod token;
 mod tool;
+mod trust;
 mod words;
 mod zone;
 
@@ -28,5 +29,6 @@ pub(super) use time::{Bytes, Span, duration, show};
 pub(super) use timing::{AcknowledgedBy, AfterEntry, DigestSize, Order, TimeOfDay, UnlessEntry};
 pub(super) use token::{Claim, GrantKind, TokenUrl};
 pub(super) use tool::ToolEntry;
+pub(super) use trust::{KeyEntry, Pin};
 pub(super) use words::{Member, NamePattern, TextPattern, VariableName};
 pub(super) use zone::{ZoneName, is_inverted, zone};

@@ -237,7 +237,7 @@ pub(super) fn config() -> Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
-        plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
+        plugins: Plugins::at("plugins".into()),
         mail: None,
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),

@@ -143,6 +143,34 @@ mod tests {
     }
 
     #[test]
+    fn attempts_of_the_fourth_schema_go_on_with_what_was_kept_for_them_by_nobody_known() {
+        let mut connection = of_the_second_schema();
+        for migration in &MIGRATIONS[2..4] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 4).unwrap();
+        connection
+            .execute_batch(
+                r#"UPDATE delivery SET resume = '{"run":7}', flags = 1 WHERE id = 4;
+                   INSERT INTO memory (target, subject, value, version, updated_at) VALUES (1, 'a', '1', 3, 100);"#,
+            )
+            .unwrap();
+        migrate(&mut connection).unwrap();
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let select = "SELECT resume, resume_version, plugin_digest, flags FROM delivery WHERE id = 4";
+        let found: (String, Option<String>, Option<String>, i64) = connection.query_row(select, [], row).unwrap();
+        assert_eq!(found, (r#"{"run":7}"#.to_owned(), None, None, 1 | super::super::claim::TOLD_MEMORY));
+        let others: i64 =
+            connection.query_row("SELECT sum(flags) FROM delivery WHERE id <> 4", [], |row| row.get(0)).unwrap();
+        assert_eq!(others, 0, "what has not begun is told by its target's word");
+        let select = "SELECT value, plugin_version FROM memory";
+        let found: (String, Option<String>) =
+            connection.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(found, ("1".to_owned(), None));
+        assert_eq!(super::super::read::plugins_in_use(&connection).unwrap(), []);
+    }
+
+    #[test]
     fn an_attempt_of_the_second_schema_that_was_cut_off_goes_on() {
         let mut connection = of_the_second_schema();
         migrate(&mut connection).unwrap();
@@ -152,7 +180,8 @@ mod tests {
         assert_ne!(store.key, [0; 32], "it gets a key");
         let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
         let select = "SELECT state, next_at, attempts, flags, started_at FROM delivery WHERE id = 4";
+        let flags = super::super::claim::CUT_OFF | super::super::claim::TOLD_MEMORY;
         let found: (String, i64, i64, i64, i64) = connection.query_row(select, [], row).unwrap();
-        assert_eq!(found, ("waiting".to_owned(), 5_000, 1, super::super::claim::CUT_OFF, 150));
+        assert_eq!(found, ("waiting".to_owned(), 5_000, 1, flags, 150));
     }
 }

@@ -1,6 +1,7 @@
 //! One attempt of one delivery: ask the plugin, do what it says, until it answers done, failed or wait.
 
 mod door;
+mod made;
 mod past;
 mod run;
 mod version;
@@ -11,7 +12,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::dry::sampling::{Samples, Taken};
 use super::effect::secret::{NoSuchSecret, Occasion, seal};
 use super::effect::{Effects, Permission};
 use super::keys::Keys;
@@ -22,11 +22,13 @@ use crate::clock::Clock;
 use crate::config::{Config, Grant, Route, Target};
 use crate::inbox::delivery::{OnUnknown, Outcome, Policy};
 use crate::inbox::{Change, Claim, Inbox, Kept};
+use crate::notification::Notification;
 use crate::wasm::{self, Catalog, Delivery, Manifest, Repeat};
 
 pub(super) use door::Door;
+pub(super) use made::{Made, Manner, Seen, Watch};
 pub(super) use run::Run;
-use version::handed;
+pub(super) use version::handed;
 
 /// How an attempt came off.
 #[derive(Clone, Debug)]
@@ -139,15 +141,15 @@ pub(super) struct Basis<'a> {
 }
 
 impl Basis<'_> {
-    /// Makes one attempt, or goes on with it. Where `samples` takes its end, what is recorded of it comes along.
+    /// Makes one attempt, or goes on with it. What those who `watch` keep of it comes along.
     pub(super) async fn attempt(
         self,
         claim: &Claim,
         began: Timestamp,
         stop: &Stop,
-        (door, samples): (Door<'_>, Option<&Samples>),
-    ) -> (Came, Option<Box<Taken>>) {
-        let ended = |outcome, reason| (Came::Ended(Ended::without_a_step(claim, outcome, reason)), None);
+        (door, watch): (Door<'_>, Option<Watch<'_>>),
+    ) -> (Came, Seen) {
+        let ended = |outcome, reason| (Came::Ended(Ended::without_a_step(claim, outcome, reason)), Seen::default());
         let Some((route, target)) = target(self.config, claim) else {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
@@ -179,10 +181,10 @@ impl Basis<'_> {
             on_behalf_of: &route.owner,
         };
         let delivery = delivery(claim, id.clone(), route, sealed.settings, began, plugin.manifest());
-        let (came, said) = Run::new(door, claim, &plugin, delivery, began).until_its_end(&permission, stop).await;
-        let taken = samples.zip(said).filter(|(samples, _)| samples.take(&target.plugin, &came, door.clock().now()));
-        let leg = taken.map(|(_, attempt)| Taken::new(&attempt, &plugin, &target.settings, &sealed.seals));
-        (came, leg.map(Box::new))
+        let made = Run::new(door, claim, &plugin, delivery, began).until_its_end(&permission, stop).await;
+        let of = (&plugin, target, &sealed.seals);
+        let seen = watch.map(|watch| watch.look(&made, claim, of, door.clock().now())).unwrap_or_default();
+        (made.came, seen)
     }
 }
 
@@ -200,16 +202,10 @@ impl Means {
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), None)).await.0
     }
 
-    /// The same; some come with what is recorded of them.
-    pub(super) async fn sampled(
-        &self,
-        claim: &Claim,
-        began: Timestamp,
-        stop: &Stop,
-        samples: &Samples,
-    ) -> (Came, Option<Box<Taken>>) {
+    /// The same; some come with what is kept of them.
+    pub(super) async fn watched(&self, claim: &Claim, began: Timestamp, stop: &Stop, watch: Watch<'_>) -> (Came, Seen) {
         let current = self.live.get();
-        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(samples))).await
+        self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(watch))).await
     }
 
     fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
@@ -243,11 +239,6 @@ fn delivery(
     began: Timestamp,
     manifest: &Manifest,
 ) -> Delivery {
-    let notification = |notification| {
-        let mut seen = wasm::convert::notification(notification, manifest.needs_data);
-        seen.received_at = in_milliseconds(notification.received_at).to_string();
-        seen
-    };
     let memory = claim.memory.as_ref().filter(|_| manifest.needs_memory);
     Delivery {
         id,
@@ -259,11 +250,21 @@ fn delivery(
         on_behalf_of: route.owner.clone(),
         cause: claim.cause.as_str().to_owned(),
         settings,
-        notifications: claim.notifications.iter().map(notification).collect(),
+        notifications: notifications(claim, manifest),
         omitted: claim.omitted,
         inbox_url: None,
         memory: memory.and_then(|memory| handed(Some(&memory.written), manifest)),
         resume: handed(claim.resume.as_ref(), manifest),
         extras: "{}".to_owned(),
     }
+}
+
+/// What a plugin sees of the notifications.
+pub(super) fn notifications(claim: &Claim, manifest: &Manifest) -> Vec<wasm::Notification> {
+    let notification = |notification: &Notification| {
+        let mut seen = wasm::convert::notification(notification, manifest.needs_data);
+        seen.received_at = in_milliseconds(notification.received_at).to_string();
+        seen
+    };
+    claim.notifications.iter().map(notification).collect()
 }

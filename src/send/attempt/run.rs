@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Door;
-use super::past::{Asked, Past};
+use super::made::{Made, Manner};
+use super::past::{Asked, Astray, Past};
 use super::version::handed;
 use super::{Came, Ended, Rest, Stop, in_milliseconds};
 use crate::clock::{later, until};
@@ -36,8 +37,8 @@ struct Verdict {
     remember: Change,
     /// The receipt of an agent's run, which may report something.
     receipt: Option<Box<Receipt>>,
-    /// Whether it is the plugin's own word: not a mistake of it, nor anything else.
-    is_said: bool,
+    /// Why it came to this.
+    manner: Manner,
 }
 
 /// Why no further step is made.
@@ -84,26 +85,25 @@ impl<'a> Run<'a> {
         Self { door, claim, plugin, attempt, began, progress, past, asked: Asked::Nothing, cut_off, begun: false }
     }
 
-    /// How it came off; and the attempt, where it ended or waits by the plugin's own word.
-    pub(in crate::send) async fn until_its_end(
-        mut self,
-        permission: &Permission<'_>,
-        stop: &Stop,
-    ) -> (Came, Option<wasm::Attempt>) {
+    /// How it came off.
+    pub(in crate::send) async fn until_its_end(mut self, permission: &Permission<'_>, stop: &Stop) -> Made {
         let halt = loop {
             if let Err(halt) = self.step(permission, stop).await {
                 break halt;
             }
         };
-        let (came, is_said) = match halt {
-            Halt::Left => (Came::Left, false),
-            Halt::Rests { until, is_wait, resume } => (Came::Rests(self.rest(until, is_wait, resume)), is_wait),
+        let (came, manner) = match halt {
+            Halt::Left => (Came::Left, Manner::Host),
+            Halt::Rests { until, is_wait, resume } => {
+                let manner = if is_wait { Manner::Said } else { Manner::Host };
+                (Came::Rests(self.rest(until, is_wait, resume)), manner)
+            }
             Halt::Verdict(outcome, verdict) => {
-                let is_said = verdict.is_said;
-                (Came::Ended(self.ended(outcome, *verdict, permission)), is_said)
+                let manner = verdict.manner;
+                (Came::Ended(self.ended(outcome, *verdict, permission)), manner)
             }
         };
-        (came, is_said.then_some(self.attempt))
+        Made { came, manner, accepted: self.progress.touched || self.cut_off, attempt: self.attempt }
     }
 
     /// Asks once, and does what the plugin says. Every effect ends in bounded time, so the limits are looked at between
@@ -117,10 +117,10 @@ impl<'a> Run<'a> {
             stepped = self.attempt.step() => stepped,
         };
         self.door.hear(&stepped, permission);
-        let action = stepped.map_err(|fault| self.at_fault(fault.to_string()))?;
+        let action = stepped.map_err(|fault| self.at_fault(fault.to_string(), Manner::of(&fault)))?;
         let ends = matches!(action, Action::Wait(_) | Action::Done(_) | Action::Failed(_));
         if ends && !self.past.is_caught_up() {
-            return Err(self.at_fault(super::past::Astray::Otherwise.to_string()));
+            return Err(self.astray(&Astray::Otherwise));
         }
         match action {
             Action::Done(receipt) => Err(self.done(receipt)),
@@ -133,21 +133,20 @@ impl<'a> Run<'a> {
     fn within_limits(&self) -> Result<(), Halt> {
         let Limits { steps_max, attempt_time_max, .. } = self.door.limits();
         if self.steps() >= steps_max {
-            return Err(
-                self.at_fault(format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps"))
-            );
+            let reason = format!("the plugin asked for more than {steps_max} steps: plugins.limits.steps");
+            return Err(self.at_fault(reason, Manner::Beyond));
         }
         if until(self.began, self.door.clock().now()) > attempt_time_max {
             let limit = rounded(attempt_time_max);
-            return Err(self
-                .at_fault(format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time")));
+            let reason = format!("the attempt took longer than its limit of {limit}: plugins.limits.attempt_time");
+            return Err(self.at_fault(reason, Manner::Beyond));
         }
         Ok(())
     }
 
     /// Answers an effect: from what is kept, as cut off, or by performing it.
     async fn effect(&mut self, action: Action, permission: &Permission<'_>, stop: &Stop) -> Result<(), Halt> {
-        if let Some(effect) = self.past.again(&action).map_err(|astray| self.at_fault(astray.to_string()))? {
+        if let Some(effect) = self.past.again(&action).map_err(|astray| self.astray(&astray))? {
             self.answered(effect);
             return Ok(());
         }
@@ -310,9 +309,14 @@ impl Run<'_> {
     }
 
     /// A trap, a limit or a wrong answer: unknown if anything may have happened, else worth another try.
-    fn at_fault(&self, reason: String) -> Halt {
+    fn at_fault(&self, reason: String, manner: Manner) -> Halt {
         let may_have_happened = self.progress.touched || self.cut_off;
-        verdict(if may_have_happened { Outcome::Unknown } else { Outcome::Retry }, reason)
+        let outcome = if may_have_happened { Outcome::Unknown } else { Outcome::Retry };
+        Halt::Verdict(outcome, Box::new(Verdict { reason: Some(reason), manner, ..Verdict::default() }))
+    }
+
+    fn astray(&self, astray: &Astray) -> Halt {
+        self.at_fault(astray.to_string(), Manner::of_resuming(astray))
     }
 
     /// What the plugin asks to be kept: absent keeps what is there, JSON `null` deletes it.
@@ -333,7 +337,7 @@ impl Run<'_> {
         };
         let destination_delay = failure.after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
         let (reason, resume) = (Some(failure.reason), self.change(failure.resume));
-        let verdict = Verdict { reason, destination_delay, resume, is_said: true, ..Verdict::default() };
+        let verdict = Verdict { reason, destination_delay, resume, manner: Manner::Said, ..Verdict::default() };
         Halt::Verdict(outcome, Box::new(verdict))
     }
 
@@ -343,9 +347,10 @@ impl Run<'_> {
         let until = later(now, wait);
         if until > later(self.began, limit) {
             let (wait, limit) = (rounded(wait), rounded(limit));
-            return self.at_fault(format!(
+            let reason = format!(
                 "the plugin asked to wait for {wait}, beyond the {limit} that an attempt may take: plugins.limits.attempt_time"
-            ));
+            );
+            return self.at_fault(reason, Manner::Beyond);
         }
         Halt::Rests { until, is_wait: true, resume: self.change(pause.resume) }
     }
@@ -358,7 +363,7 @@ impl Run<'_> {
             (note, reference) => note.or_else(|| reference.clone()),
         };
         let receipt = manifest.agent.then(|| Box::new(receipt));
-        let verdict = Verdict { reason, remember, receipt, is_said: true, ..Verdict::default() };
+        let verdict = Verdict { reason, remember, receipt, manner: Manner::Said, ..Verdict::default() };
         Halt::Verdict(Outcome::Delivered, Box::new(verdict))
     }
 

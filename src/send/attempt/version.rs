@@ -42,7 +42,7 @@ fn has_effects(begun: &Begun) -> bool {
 
 /// What a plugin is handed of something kept for it. A version that is older by a major number than the one that wrote it
 /// may not understand it and is handed none; what a version writes in its place stands.
-pub(super) fn handed(written: Option<&Written>, reader: &Manifest) -> Option<String> {
+pub(in crate::send) fn handed(written: Option<&Written>, reader: &Manifest) -> Option<String> {
     let Written { value, plugin_version } = written?;
     let is_too_new = plugin_version.as_deref().is_some_and(|writer| is_older_by_major(&reader.version, writer));
     (!is_too_new).then(|| value.clone())

@@ -1,12 +1,13 @@
 //! Attempts that do nothing: the code is that of every attempt, behind a door that writes down what would be done and
 //! answers from a list.
 //!
-//! [`preview`] shows what an attempt would do, [`sampling`] keeps some attempts as recordings, and [`replay`] makes a
-//! recorded one again, on any version of its plugin.
+//! [`preview`] shows what an attempt would do, [`sampling`] keeps some attempts as recordings, [`replay`] makes a recorded
+//! one again, on any version of its plugin, and [`versions`] compares two versions by it.
 
 pub mod preview;
 pub mod replay;
 pub(super) mod sampling;
+pub mod versions;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -25,7 +26,7 @@ use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
 use crate::inbox::{Begun, Claim, Fence, Progress, Written};
 use crate::notification::Name;
-use crate::wasm::{Action, Answer, Delivery, Fault, Plugin, StepFault};
+use crate::wasm::{Action, Answer, Delivery, Fault, Manifest, Plugin, StepFault};
 
 /// An answer to an effect that is not performed.
 #[derive(Clone, Debug)]
@@ -64,8 +65,10 @@ pub enum End {
     Fault {
         /// How.
         reason: String,
-        /// Whether it passed a limit.
+        /// Whether it passed a limit, or the host could not run it.
         is_limit: bool,
+        /// Whether the host could not run it.
+        is_host: bool,
     },
 }
 
@@ -128,6 +131,7 @@ impl<'a> Recorder<'a> {
             Err(fault) => End::Fault {
                 reason: permission.seals.redact(&fault.to_string()),
                 is_limit: matches!(fault, StepFault::Limit { .. } | StepFault::Host { .. }),
+                is_host: matches!(fault, StepFault::Host { .. }),
             },
         };
         self.state().end = Some(end);
@@ -148,7 +152,7 @@ impl<'a> Recorder<'a> {
             (Some(end), _) => end,
             // A limit of the whole attempt is no step's fault.
             (None, Came::Ended(ended)) => {
-                End::Fault { reason: ended.reason.clone().unwrap_or_default(), is_limit: true }
+                End::Fault { reason: ended.reason.clone().unwrap_or_default(), is_limit: true, is_host: false }
             }
             (None, _) => End::NeedsAnswer,
         };
@@ -194,8 +198,21 @@ pub(super) struct Leg {
     pub(super) script: Vec<Scripted>,
 }
 
+impl Leg {
+    /// Takes out what a plugin does not see because it does not say that it needs it: another version may have.
+    fn show_only_what_is_needed(&mut self, manifest: &Manifest) {
+        if !manifest.needs_data {
+            self.delivery.notifications.iter_mut().for_each(|notification| notification.data = None);
+        }
+        if !manifest.needs_memory {
+            self.delivery.memory = None;
+        }
+    }
+}
+
 /// What a plugin asks for, told what the script says; none where the delivery is none that a host makes.
-pub(super) async fn steps(plugin: &Plugin, leg: Leg) -> Option<(Vec<Asked>, End)> {
+pub(super) async fn steps(plugin: &Plugin, mut leg: Leg) -> Option<(Vec<Asked>, End)> {
+    leg.show_only_what_is_needed(plugin.manifest());
     let claim = claim(&leg, plugin.manifest().name.clone())?;
     let began: Timestamp = leg.delivery.now.parse().ok()?;
     let now = leg.resumed.as_ref().map_or(began, |(at, _)| *at);
@@ -213,8 +230,8 @@ pub(super) async fn steps(plugin: &Plugin, leg: Leg) -> Option<(Vec<Asked>, End)
         on_behalf_of: &leg.delivery.on_behalf_of,
     };
     let run = Run::new(Door::Recording(&recorder), &claim, plugin, leg.delivery.clone(), began);
-    let (came, _) = run.until_its_end(&permission, &Stop::default()).await;
-    Some(recorder.take(&came))
+    let made = run.until_its_end(&permission, &Stop::default()).await;
+    Some(recorder.take(&made.came))
 }
 
 /// A claim as it was when the leg began, as far as its steps concern.

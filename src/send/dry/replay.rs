@@ -25,7 +25,7 @@ pub struct Divergence {
     pub class: Class,
     /// The step, from 1.
     pub step: usize,
-    /// JSON: the action that is recorded.
+    /// JSON: the action that is recorded, or that the version asks for which it is compared with.
     pub recorded: String,
     /// JSON: the action that the plugin asks for this time, with a stand-in for each secret; none when it failed.
     pub now: Option<String>,
@@ -52,6 +52,9 @@ pub enum Class {
 }
 
 impl Class {
+    /// All, the least first.
+    pub const ALL: [Self; 5] = [Self::Content, Self::Target, Self::Steps, Self::Outcome, Self::Failed];
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +72,12 @@ impl Class {
 /// # Errors
 /// When the recording cannot be read.
 pub async fn replay(recording: &Recording, plugin: &Plugin) -> Result<Replayed, NotARecord> {
-    let recorded = Recorded::from_json(&recording.content)?;
+    let (leg, actions) = leg(Recorded::from_json(&recording.content)?);
+    Ok(compared(&actions, made(plugin, leg).await?))
+}
+
+/// What is handed and told to a plugin that makes it again, and the actions that are recorded, the end last.
+pub(super) fn leg(recorded: Recorded) -> (Leg, Vec<String>) {
     let mut leg = Leg { delivery: recorded.delivery, resumed: None, script: Vec::new() };
     let mut actions = Vec::new();
     for effect in recorded.effects {
@@ -82,19 +90,23 @@ pub async fn replay(recording: &Recording, plugin: &Plugin) -> Result<Replayed, 
         }
     }
     actions.push(recorded.end);
-    let made = steps(plugin, leg).await.ok_or_else(|| NotARecord::new("its delivery is none that a host makes"))?;
-    Ok(compared(&actions, made))
+    (leg, actions)
+}
+
+/// What a plugin makes of it.
+pub(super) async fn made(plugin: &Plugin, leg: Leg) -> Result<(Vec<Asked>, End), NotARecord> {
+    steps(plugin, leg).await.ok_or_else(|| NotARecord::new("its delivery is none that a host makes"))
 }
 
 /// Compares what is recorded, the end last, with what was asked for.
-fn compared(recorded: &[String], (asked, end): (Vec<Asked>, End)) -> Replayed {
+pub(super) fn compared(recorded: &[String], (asked, end): (Vec<Asked>, End)) -> Replayed {
     let mut now: Vec<Option<String>> = asked.into_iter().map(|asked| Some(asked.action)).collect();
     let mut failed = None;
     match end {
         End::Said(action) => now.push(Some(action)),
         // The effect that there is no answer to is the last.
         End::NeedsAnswer | End::WrongAnswer => {}
-        End::Fault { reason, is_limit } => {
+        End::Fault { reason, is_limit, .. } => {
             now.push(None);
             failed = Some((reason, is_limit));
         }
@@ -110,7 +122,7 @@ fn compared(recorded: &[String], (asked, end): (Vec<Asked>, End)) -> Replayed {
 }
 
 /// How two actions that are not the same differ.
-fn class(recorded: &str, now: &str) -> Class {
+pub(in crate::send) fn class(recorded: &str, now: &str) -> Class {
     let (recorded, now) = (kind(recorded), kind(now));
     match (recorded.0.as_str(), now.0.as_str()) {
         ("done", "done") => Class::Content,
@@ -124,7 +136,7 @@ fn class(recorded: &str, now: &str) -> Class {
 }
 
 /// The kind of an action, and what it holds.
-fn kind(action: &str) -> (String, Value) {
+pub(in crate::send) fn kind(action: &str) -> (String, Value) {
     match serde_json::from_str(action) {
         Ok(Value::Object(members)) => members.into_iter().next().unwrap_or_default(),
         _ => Default::default(),

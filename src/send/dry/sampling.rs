@@ -66,8 +66,8 @@ fn outcome(came: &Came) -> Option<Option<Outcome>> {
     }
 }
 
-/// An attempt that is recorded once its end is durable.
-#[derive(Debug)]
+/// An attempt that is recorded, or judged, once its end is durable.
+#[derive(Clone, Debug)]
 pub(in crate::send) struct Taken {
     plugin: Plugin,
     leg: Leg,
@@ -89,6 +89,16 @@ impl Taken {
             }
         }
         Self { plugin: plugin.clone(), leg }
+    }
+
+    /// The plugin that made it.
+    pub(in crate::send) fn plugin(&self) -> &Plugin {
+        &self.plugin
+    }
+
+    /// What it was handed and told.
+    pub(in crate::send) fn leg(&self) -> &Leg {
+        &self.leg
     }
 
     /// The recording; none where the plugin, asked again, does not do the same, or where it would be too large.
@@ -134,7 +144,7 @@ fn recorded(leg: Leg, asked: Vec<Asked>, end: String) -> Option<Recorded> {
 }
 
 /// Whether what the plugin ended with means this outcome.
-fn is_of(end: &str, outcome: Option<Outcome>) -> bool {
+pub(in crate::send) fn is_of(end: &str, outcome: Option<Outcome>) -> bool {
     match outcome {
         None => end.starts_with(r#"{"wait":"#),
         Some(Outcome::Delivered) => end.starts_with(r#"{"done":"#),

@@ -124,7 +124,7 @@ impl Target {
 
     /// Whether its deliveries are only moved by the store, and need no lane.
     pub(super) fn is_blocked(&self) -> bool {
-        self.rule.as_ref().is_none_or(|rule| rule.blocked.is_some())
+        self.rule.as_ref().is_none_or(|rule| rule.blocked.is_some() && rule.goes_on.is_empty())
     }
 
     /// Its target is gone, and the store cancels what was due.

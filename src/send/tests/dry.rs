@@ -5,23 +5,27 @@ use std::time::Duration;
 use super::*;
 use crate::inbox::delivery::Outcome;
 use crate::inbox::{RECORDING_BYTES_MAX, Recording};
+use crate::send::attempt::Watch;
 use crate::send::dry::sampling::Samples;
 use crate::send::preview::{End, Previewed, Previewer, Step, Supposed};
 use crate::send::record::{Recorded, answer_from_json};
 use crate::send::replay::{Class, Divergence, Replayed, replay};
+use crate::send::upgrade::probation::Probation;
 use crate::wasm::Plugin;
 
 /// Makes an attempt and records it, unless it is not to be recorded.
-async fn recorded(stand: &Stand, claim: &Claim) -> Option<Recording> {
+pub(super) async fn recorded(stand: &Stand, claim: &Claim) -> Option<Recording> {
     let (began, stop, samples) = (in_milliseconds(stand.clock.now()), Stop::default(), Samples::default());
     let began = claim.begun.as_ref().map_or(began, |begun| begun.started_at);
-    let (came, taken) = stand.means.sampled(claim, began, &stop, &samples).await;
+    let probation = Probation::new(stand.clock.clone());
+    let watch = Watch { samples: &samples, probation: &probation };
+    let (came, seen) = stand.means.watched(claim, began, &stop, watch).await;
     let outcome = match came {
         Came::Ended(ended) => Some(ended.outcome),
         Came::Rests(_) => None,
         Came::Left => panic!("it was cut off"),
     };
-    taken?.recording(claim, outcome, stand.clock.now()).await
+    seen.sampled?.recording(claim, outcome, stand.clock.now()).await
 }
 
 async fn plugin(name: &str) -> Plugin {

@@ -4,6 +4,7 @@ mod attempts;
 mod bounds;
 mod dispatching;
 mod dry;
+mod gate;
 mod memory;
 mod notices;
 mod pacing;
@@ -11,6 +12,7 @@ mod reopening;
 mod reports;
 mod resuming;
 mod rules;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -166,16 +168,16 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         workspaces: Vec::new(),
     };
     let grants = Grant { http: vec![grant(sink.port()), grant(9)], ..Grant::default() };
-    let plugins = ["scripted", "riskyone", "an-agent"];
+    let plugins = ["scripted", "riskyone", "an-agent", "versioned"];
     let secret = Secret { workspaces: vec![name("acme")], ..Secret::new(SECRET.to_owned(), SecretPlace::Url) };
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
         plugins: Plugins {
-            directory: "plugins".into(),
             grants: plugins.iter().map(|plugin| (name(plugin), grants.clone())).collect(),
             limits: Limits { steps_max: 8, ..Limits::default() },
+            ..Plugins::at("plugins".into())
         },
         mail: None,
         secrets: BTreeMap::from([(name("hook"), secret)]),
@@ -233,7 +235,11 @@ impl Stand {
 }
 
 async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
-    let (catalog, keys) = (catalog().await, Keys::new(&inbox.key()));
+    means_with(catalog().await, config, inbox, clock).await
+}
+
+async fn means_with(catalog: Catalog, config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
+    let keys = Keys::new(&inbox.key());
     let (book, _) = book(&config, &catalog, &keys).await;
     Arc::new(Means {
         effects: Effects::new(&config, clock).unwrap(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::inbox::delivery::State as DeliveryState;
+use crate::inbox::delivery::{Outcome, State as DeliveryState};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{DeliveryView, Ended, Intake, Page, Which};
 use crate::route::entry;
@@ -14,6 +14,7 @@ use crate::route::entry;
 /// A store that is open, and a dispatcher that works on it.
 struct Server {
     means: Arc<Means>,
+    dispatcher: Arc<Dispatcher>,
     clock: Clock,
     stop: Stop,
     running: JoinHandle<()>,
@@ -21,11 +22,15 @@ struct Server {
 
 impl Server {
     async fn start(store: &Path, config: &Arc<Config>, clock: &Clock) -> Self {
+        Self::start_with(catalog().await, store, config, clock).await
+    }
+
+    async fn start_with(catalog: Catalog, store: &Path, config: &Arc<Config>, clock: &Clock) -> Self {
         let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(store, clock.now()).unwrap());
-        let means = means(Arc::clone(config), inbox, clock).await;
-        let stop = Stop::default();
-        let running = tokio::spawn(dispatcher(&means).await.run(stop.clone()));
-        Self { means, clock: clock.clone(), stop, running }
+        let means = means_with(catalog, Arc::clone(config), inbox, clock).await;
+        let (stop, dispatcher) = (Stop::default(), dispatcher(&means).await);
+        let running = tokio::spawn(Arc::clone(&dispatcher).run(stop.clone()));
+        Self { means, dispatcher, clock: clock.clone(), stop, running }
     }
 
     /// Takes in one event.
@@ -143,4 +148,67 @@ async fn a_stop_in_the_middle_of_an_attempt_costs_it_nothing_but_the_answer() {
     assert_eq!((delivered.attempts.len(), delivered.attempts[0].steps), (1, 4));
     assert_eq!(sink.asked(), ["/200/1", "/never/2", "/200/3"]);
     server.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_goes_on_on_its_version_after_a_restart_with_another() {
+    let (folder, config, clock, sink) = stand("post AT/200/1|post AT/never/2|post AT/200/3|done all").await;
+    let (store, catalog) = (folder.path().join("bell.db"), catalog().await);
+    let server = Server::start(&store, &config, &clock).await;
+    server.take_in().await;
+    sink.asked_times(2).await;
+    server.crash().await;
+    let second = versions::scripted("2.0.0").await;
+    let server = Server::start_with(catalog.with(second), &store, &config, &clock).await;
+    let delivered = server.until(DeliveryState::Delivered).await;
+    let [attempt] = delivered.attempts.as_slice() else { panic!("{delivered:?}") };
+    assert_eq!((attempt.plugin_version.as_deref(), attempt.steps), (Some("1.0.0"), 4));
+    assert_eq!(sink.asked(), ["/200/1", "/never/2", "/200/3"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_whose_version_is_gone_after_a_restart_is_unknown() {
+    let (folder, config, clock, sink) = stand("post AT/200/1|post AT/never/2|done all").await;
+    let (store, catalog) = (folder.path().join("bell.db"), catalog().await);
+    let server = Server::start(&store, &config, &clock).await;
+    server.take_in().await;
+    sink.asked_times(2).await;
+    server.crash().await;
+    let second = versions::scripted("2.0.0").await;
+    let server = Server::start_with(catalog.with(second).keeping([]), &store, &config, &clock).await;
+    let retrying = server.until(DeliveryState::Retrying).await;
+    let [attempt] = retrying.attempts.as_slice() else { panic!("{retrying:?}") };
+    assert_eq!((attempt.outcome, &attempt.plugin_version), (Outcome::Unknown, &None));
+    assert!(attempt.reason.as_ref().unwrap().contains("is not there any more"), "{attempt:?}");
+    assert_eq!(server.means.inbox.plugins_in_use().await.unwrap(), []);
+    server.stop().await;
+}
+
+/// Has an attempt wait on version 1.0.0, changes the plugins meanwhile, and returns the version that went on.
+async fn after_a_wait(change: impl AsyncFnOnce(Catalog) -> Catalog) -> Option<String> {
+    let (folder, config, clock, sink) = stand("post AT/202/start|wait 3600 1 ; post AT/200/look|done ready").await;
+    let server = Server::start(&folder.path().join("bell.db"), &config, &clock).await;
+    server.take_in().await;
+    server.until(DeliveryState::Waiting).await;
+    let (scripted, catalog) = (name("scripted"), catalog().await);
+    let in_use = vec![(scripted.clone(), catalog.get(&scripted).unwrap().digest().to_owned())];
+    assert_eq!(server.means.inbox.plugins_in_use().await.unwrap(), in_use);
+    let mistakes = server.dispatcher.change(change(catalog).await, &scripted).await.unwrap();
+    assert_eq!(mistakes, []);
+    let delivered = server.until(DeliveryState::Delivered).await;
+    assert_eq!((delivered.attempts.len(), sink.asked()), (1, vec!["/202/start".to_owned(), "/200/look".to_owned()]));
+    assert_eq!(server.means.inbox.plugins_in_use().await.unwrap(), []);
+    server.stop().await;
+    delivered.attempts[0].plugin_version.clone()
+}
+
+#[tokio::test]
+async fn what_waits_while_its_plugin_changes_goes_on_on_its_version_while_that_is_there() {
+    let with = async |catalog: Catalog| catalog.with(versions::scripted("2.0.0").await);
+    assert_eq!(after_a_wait(with).await.as_deref(), Some("1.0.0"));
+    let alone = async |catalog: Catalog| catalog.with(versions::scripted("2.0.0").await).keeping([]);
+    assert_eq!(after_a_wait(alone).await.as_deref(), Some("2.0.0"));
+    let without = async |catalog: Catalog| catalog.without(&name("scripted"));
+    assert_eq!(after_a_wait(without).await.as_deref(), Some("1.0.0"));
 }

@@ -33,6 +33,9 @@ pub const HISTORY_BYTES_MAX: usize = 16 << 20;
 /// Largest signature, bytes; minisign's have some three hundred.
 pub const SIGNATURE_BYTES_MAX: usize = 4 << 10;
 
+/// The folder of compiled code, which the sandbox keeps for itself.
+pub const COMPILED: &str = "compiled";
+
 const HISTORY: &str = "history.json";
 const BROKEN: &str = "history.json.broken";
 const COMPONENT: &str = ".wasm";

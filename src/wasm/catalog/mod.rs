@@ -2,6 +2,7 @@
 
 pub mod depot;
 pub mod folder;
+pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use rustix::process::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy, sink};
@@ -23,8 +24,11 @@ use crate::wasm::text::{self, one_line};
 /// What is shown of what a compiler that failed wrote to standard error, characters.
 const SAID_LENGTH_MAX: usize = 350;
 
-/// How the compiler's runtime says that it got no memory, before it ends itself.
-const NO_MEMORY: [&str; 3] = ["memory allocation of ", "Cannot allocate memory", "Resource temporarily unavailable"];
+/// How a process says that it got no memory, before it ends itself: the compiler's runtime, and the system.
+const NO_MEMORY: [&str; 2] = ["memory allocation of ", "Cannot allocate memory"];
+
+/// How it says that it got no thread.
+const NO_THREAD: &str = "Resource temporarily unavailable";
 
 /// How a process ended, and what it wrote.
 struct Ended {
@@ -41,6 +45,7 @@ pub(super) async fn compile(program: &Path, job: &Job<'_>) -> Result<Vec<u8>, Lo
     let bounds = &job.bounds;
     let mut command = Command::new(program);
     command
+        .arg0("switchbell")
         .arg("compile-plugin")
         .arg(format!("--plugin-memory-bytes-max={}", job.plugin_memory_bytes_max))
         .arg(format!("--memory-bytes-max={}", bounds.memory_bytes_max))
@@ -48,6 +53,8 @@ pub(super) async fn compile(program: &Path, job: &Job<'_>) -> Result<Vec<u8>, Lo
         .env_clear()
         .env("RAYON_NUM_THREADS", threads().to_string())
         .current_dir("/")
+        // Ctrl-C at a terminal is for the server, which ends this by the end of its input.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -70,8 +77,17 @@ pub(super) async fn compile(program: &Path, job: &Job<'_>) -> Result<Vec<u8>, Lo
         let status = child.wait().await.map_err(lost)?;
         judge(Ended { status, answer, said }, job)
     };
+    let began = Instant::now();
     let done = tokio::time::timeout(bounds.time_max, work).await;
-    done.unwrap_or_else(|_elapsed| Err(passed(CompileLimit::Time, text::duration(bounds.time_max))))
+    let compiled = done.unwrap_or_else(|_elapsed| Err(passed(CompileLimit::Time, text::duration(bounds.time_max))));
+    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::debug!(
+        bytes = job.component.len(),
+        took_ms,
+        is_good = compiled.is_ok(),
+        "compiled in a process of its own"
+    );
+    compiled
 }
 
 fn threads() -> usize {
@@ -114,7 +130,6 @@ fn judge(ended: Ended, job: &Job<'_>) -> Result<Vec<u8>, LoadError> {
         return read(answer, job.compatibility);
     }
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
-    let memory = || passed(CompileLimit::Memory, memory_text(job.bounds.memory_bytes_max));
     Err(match () {
         () if ended_by(Signal::XCPU) => passed(CompileLimit::Cpu, text::duration(job.bounds.cpu_max)),
         () if ended_by(Signal::KILL) => LoadError::Host(
@@ -122,7 +137,12 @@ fn judge(ended: Ended, job: &Job<'_>) -> Result<Vec<u8>, LoadError> {
              is more"
                 .into(),
         ),
-        () if NO_MEMORY.iter().any(|mark| said.contains(mark)) => memory(),
+        () if NO_MEMORY.iter().any(|mark| said.contains(mark)) => {
+            passed(CompileLimit::Memory, memory_text(job.bounds.memory_bytes_max))
+        }
+        () if said.contains(NO_THREAD) => LoadError::Host(format!(
+            "the process that compiles it got no thread; allow this server more processes, or more memory ({said})"
+        )),
         () if said.is_empty() => LoadError::Compiler(status.to_string()),
         () => LoadError::Compiler(format!("{status}: {said}")),
     })

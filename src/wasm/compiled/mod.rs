@@ -14,6 +14,8 @@ mod child;
 mod compiler;
 mod deserialize;
 mod store;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::fmt;

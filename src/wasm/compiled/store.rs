@@ -24,6 +24,9 @@ use crate::wasm::limits::CODE_BYTES_MAX;
 /// The length of a tag.
 const TAG_BYTES: usize = 32;
 
+/// The largest entry.
+const ENTRY_BYTES_MAX: u64 = (TAG_BYTES + CODE_BYTES_MAX) as u64;
+
 const ENTRY: &str = ".cwasm";
 
 /// What code is compiled for, as 64 hexadecimal digits: the engine's settings, the processor, and the exact version of the
@@ -177,9 +180,13 @@ impl CodeStore {
     }
 }
 
+/// An entry; nothing of what is larger than any, so that it has no tag.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut entry = Vec::new();
-    File::open(path)?.take((TAG_BYTES + CODE_BYTES_MAX) as u64 + 1).read_to_end(&mut entry)?;
+    let file = File::open(path)?;
+    if file.metadata()?.len() <= ENTRY_BYTES_MAX {
+        file.take(ENTRY_BYTES_MAX).read_to_end(&mut entry)?;
+    }
     Ok(entry)
 }
 

@@ -8,14 +8,14 @@ use super::stage::{
     MINUTE, Place, Stage, at, delivered, effect, entries, entry, finished, kept, name, older, retrying, rule, written,
 };
 
-async fn with_one_claim(place: Place) -> (Stage, Claim) {
+pub async fn with_one_claim(place: Place) -> (Stage, Claim) {
     let stage = Stage::new(place, vec![rule("t")]).await;
     stage.accept(at(1), entries(1, 1)).await;
     let claim = stage.claim_one(at(10)).await;
     (stage, claim)
 }
 
-fn paused(kept: Kept, until: u64, is_wait: bool, resume: Change) -> Paused {
+pub fn paused(kept: Kept, until: u64, is_wait: bool, resume: Change) -> Paused {
     Paused { kept, until: at(until), is_wait, resume, lanes: Vec::new() }
 }
 

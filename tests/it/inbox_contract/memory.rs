@@ -5,11 +5,11 @@ use switchbell::inbox::{Change, Claim, Finished, Memory};
 
 use super::stage::{Place, Stage, about, at, delivered, entry, finished, owing, queue, rule, want, written};
 
-fn by_subject(target: &str) -> Rule {
+pub fn by_subject(target: &str) -> Rule {
     Rule { by_subject: true, ..rule(target) }
 }
 
-async fn remember(stage: &Stage, claim: &Claim, change: Change) {
+pub async fn remember(stage: &Stage, claim: &Claim, change: Change) {
     let version = claim.memory.as_ref().map_or(0, |memory| memory.version);
     let end = Finished { remember: (change, version), ..finished(claim, at(100), delivered()) };
     stage.inbox().finish(end).await.unwrap();
@@ -20,12 +20,12 @@ fn set(value: &str) -> Change {
 }
 
 /// What the next delivery about this subject is told, and its claim.
-async fn next(stage: &Stage, event: &str, subject: Option<&str>) -> Claim {
+pub async fn next(stage: &Stage, event: &str, subject: Option<&str>) -> Claim {
     stage.accept(at(50), vec![about(entry(event), subject)]).await;
     stage.claim_one(at(100)).await
 }
 
-fn value(claim: &Claim) -> Option<&str> {
+pub fn value(claim: &Claim) -> Option<&str> {
     claim.memory.as_ref().map(|memory| memory.written.value.as_str())
 }
 

@@ -43,7 +43,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
         store: "switchbell.db".into(),
-        plugins: Plugins { directory: "plugins".into(), grants: BTreeMap::new(), limits: Default::default() },
+        plugins: Plugins::at("plugins".into()),
         mail: None,
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),

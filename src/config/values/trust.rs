@@ -1,0 +1,70 @@
+//! `gate`, `trust` and `pins` of plugins.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minisign_verify::PublicKey;
+
+use super::super::read::FromText;
+use super::super::{GateMode, KeyId, TrustedKey};
+
+impl FromText for GateMode {
+    const WANTED: &'static str = "`report` or `strict`";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        [Self::Report, Self::Strict].into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
+            format!(
+                "{quoted} is no gate: write report (a version that does something else is loaded, and told) or strict (it \
+                 waits for an approval)"
+            )
+        })
+    }
+}
+
+/// An entry of `trust`.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct KeyEntry(pub TrustedKey);
+
+const KEY_FORM: &str = "write `minisign:` and the second line of minisign.pub, as in `minisign:RWQ…`";
+
+/// Bytes of a public key: two of the algorithm, eight of its id, thirty-two of the key.
+const KEY_BYTES: usize = 42;
+
+impl FromText for KeyEntry {
+    const WANTED: &'static str = "a public key such as `minisign:RWQ…`";
+
+    /// Never quotes the text: people paste the secret key by mistake.
+    fn from_text(text: &str, _: &str) -> Result<Self, String> {
+        let Some(encoded) = text.strip_prefix("minisign:") else {
+            return Err(format!("this is no key: {KEY_FORM}"));
+        };
+        let bytes = STANDARD.decode(encoded.trim()).map_err(|_| format!("this is no base64: {KEY_FORM}"))?;
+        if bytes.len() != KEY_BYTES {
+            let what = if bytes.len() > KEY_BYTES { "; a secret key never stands here" } else { "" };
+            return Err(format!("this is no public key of minisign, which has {KEY_BYTES} bytes{what}: {KEY_FORM}"));
+        }
+        let key = PublicKey::from_base64(encoded.trim());
+        let key = key.map_err(|_| format!("this is no public key of minisign: {KEY_FORM}"))?;
+        let id = bytes.get(2..10).and_then(|id| id.try_into().ok()).map(KeyId);
+        let id = id.ok_or_else(|| KEY_FORM.to_owned())?;
+        Ok(Self(TrustedKey { id, key }))
+    }
+}
+
+/// An entry of `pins`: the SHA-256 of a plugin's file, 64 hexadecimal digits in lower case.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct Pin(pub String);
+
+impl FromText for Pin {
+    const WANTED: &'static str = "a digest such as `sha256:…` with 64 hexadecimal digits";
+
+    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("sha256:").unwrap_or_default();
+        if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(format!(
+                "{quoted} is no digest: write `sha256:` and 64 hexadecimal digits, as `switchbell plugin inspect FILE` \
+                 shows them"
+            ));
+        }
+        Ok(Self(digits.to_ascii_lowercase()))
+    }
+}
