@@ -175,6 +175,37 @@ async fn a_version_in_quarantine_goes_on_only_with_what_no_other_can() {
 }
 
 #[tokio::test]
+async fn quarantine_is_of_earlier_versions_and_ends_when_one_runs_again() {
+    let (bad, good, scripted) = (version("2.0.0", "waits").await, version("1.0.0", "waits").await, name("scripted"));
+    let is_quarantined = |catalog: &Catalog| catalog.is_quarantined(&scripted, bad.digest());
+    let running = Catalog::default().with(bad.clone()).quarantining(&scripted, bad.digest());
+    assert!(!is_quarantined(&running), "what runs is not in quarantine");
+    let back = running.with(good.clone()).quarantining(&scripted, bad.digest());
+    assert!(is_quarantined(&back) && is_quarantined(&back.keeping([bad.clone()])));
+    assert!(!is_quarantined(&back.keeping([])) && !is_quarantined(&back.with(bad.clone())));
+    assert!(!back.is_quarantined(&scripted, good.digest()));
+}
+
+#[tokio::test]
+async fn a_target_without_its_plugin_says_with_which_versions_attempts_go_on() {
+    let plugin = name("scripted");
+    let of = async |catalog: Catalog, settings: Value| {
+        let routes = vec![route("news", "domain.*", vec![target("target", "scripted", settings)])];
+        let (book, _) = book(&config(routes, ([127, 0, 0, 1], 1).into()), &catalog, &Keys::new(&[7; 32])).await;
+        book.get(&queue("news", "target")).unwrap().goes_on.clone()
+    };
+    let catalog = catalog().await;
+    let first = catalog.get(&plugin).unwrap().digest().to_owned();
+    let second = scripted("2.0.0").await;
+    let both = catalog.with(second);
+    assert_eq!(of(both.clone(), json!("done")).await, Vec::<String>::new(), "it is not blocked");
+    assert_eq!(of(both.clone(), json!("refuse this")).await.as_slice(), std::slice::from_ref(&first));
+    assert_eq!(of(catalog.without(&plugin), json!("done")).await.as_slice(), std::slice::from_ref(&first));
+    let gone = catalog.without(&plugin).quarantining(&plugin, &first);
+    assert_eq!(of(gone, json!("done")).await, Vec::<String>::new(), "it goes on when the plugin is there");
+}
+
+#[tokio::test]
 async fn an_effect_behind_a_wait_is_not_repeated_by_another_version() {
     let stand = Stand::new("wait 60 1 ; post AT/never/1|report").await;
     let waited = stand.waited().await;
