@@ -163,7 +163,7 @@ pub enum LoadError {
         /// What it must export.
         wanted: String,
         /// What to do about it.
-        remedy: &'static str,
+        remedy: String,
     },
     /// `describe` failed.
     Describe(StepFault),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, TypedFunc};
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, TypedFunc};
 use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use super::bindings::switchbell::delivery::types::{Action, Delivery, Destination, Effect, Problem};
+use super::contract::{Exports, Step};
 use super::engine::Shared;
-use super::fault::{LimitKind, StepFault};
+use super::fault::{LimitKind, LoadError, StepFault};
 use super::limits::{ACTION_BYTES_MAX, CpuBudget, HANDLES_MAX, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
 use super::state::{Inputs, State};
 use super::text::{self, one_line};
@@ -17,33 +18,6 @@ const SAID_LENGTH_MAX: usize = 350;
 
 /// What Rust appends to every panic, and what is of no use to somebody who runs the plugin.
 const BACKTRACE_HINT: &str = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
-
-/// The functions of the plugin interface in one component.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exports {
-    describe: ComponentExportIndex,
-    check: ComponentExportIndex,
-    step: ComponentExportIndex,
-}
-
-type Describe = TypedFunc<(), (String,)>;
-type Check = TypedFunc<(String,), (Result<Destination, Vec<Problem>>,)>;
-type Step = TypedFunc<(Arc<Delivery>, Arc<Vec<Effect>>), (Action,)>;
-
-impl Exports {
-    /// Finds the functions in the exported interface called `interface`.
-    ///
-    /// # Errors
-    /// The name of the one that is missing.
-    pub(super) fn find(component: &Component, interface: &str) -> Result<Self, &'static str> {
-        let instance = component.get_export_index(None, interface);
-        let find = |name| component.get_export_index(instance.as_ref(), name).ok_or(name);
-        if instance.is_none() {
-            return Err("describe");
-        }
-        Ok(Self { describe: find("describe")?, check: find("check")?, step: find("step")? })
-    }
-}
 
 /// A component ready to be instantiated.
 #[derive(Clone)]
@@ -79,19 +53,12 @@ impl Program {
     ///
     /// # Errors
     /// Which has not, and where it differs.
-    pub(super) fn conforms(&self, instance: &mut Instance) -> Result<(), String> {
-        let mismatch = |name| move |error: wasmtime::Error| format!("{name}: {}", one_line(&format!("{error:#}"), 500));
-        let exports = &self.exports;
-        instance.function::<_, _>(&exports.describe).map(|_: Describe| ()).map_err(mismatch("describe"))?;
-        instance.function::<_, _>(&exports.check).map(|_: Check| ()).map_err(mismatch("check"))?;
-        instance.function::<_, _>(&exports.step).map(|_: Step| ()).map_err(mismatch("step"))
+    pub(super) fn conforms(&self, instance: &mut Instance) -> Result<(), LoadError> {
+        self.exports.conforms(instance)
     }
 
     pub(super) fn describe(&self, instance: &mut Instance) -> Result<String, StepFault> {
-        let described = instance.function(&self.exports.describe).and_then(|describe: Describe| {
-            let (text,) = describe.call(&mut instance.store, ())?;
-            Ok(text)
-        });
+        let described = self.exports.describe(instance);
         described.map_err(|error| explain(&error, &self.shared, instance.store.data()))
     }
 
@@ -100,10 +67,7 @@ impl Program {
         instance: &mut Instance,
         settings: String,
     ) -> Result<Result<Destination, Vec<Problem>>, StepFault> {
-        let checked = instance.function(&self.exports.check).and_then(|check: Check| {
-            let (checked,) = check.call(&mut instance.store, (settings,))?;
-            Ok(checked)
-        });
+        let checked = self.exports.check(instance, settings);
         checked.map_err(|error| explain(&error, &self.shared, instance.store.data()))
     }
 
@@ -115,12 +79,11 @@ impl Program {
     ) -> Result<Action, StepFault> {
         let step = match instance.step {
             Some(step) => Ok(step),
-            None => instance.function(&self.exports.step),
+            None => self.exports.step(instance),
         };
         let answered = step.and_then(|step| {
             instance.step = Some(step);
-            let (action,) = step.call(&mut instance.store, (delivery, past))?;
-            Ok(action)
+            step.call(instance, delivery, past)
         });
         answered.map_err(|error| explain(&error, &self.shared, instance.store.data()))
     }
@@ -137,7 +100,12 @@ impl Instance {
         self.store.data().stderr.line()
     }
 
-    fn function<Parameters, Results>(
+    pub(super) fn store(&mut self) -> &mut Store<State> {
+        &mut self.store
+    }
+
+    /// One function of the component, if it has these types.
+    pub(super) fn function<Parameters, Results>(
         &mut self,
         index: &ComponentExportIndex,
     ) -> wasmtime::Result<TypedFunc<Parameters, Results>>

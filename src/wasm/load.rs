@@ -9,23 +9,18 @@ use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
 use super::compiled::{Job, compile, deserialize, refused};
+use super::contract::{Exports, is_patch_of};
 use super::engine::{Sandbox, Shared};
 use super::fault::LoadError;
-use super::instance::{Exports, Program};
+use super::instance::Program;
 use super::limits::{CpuBudget, PLUGIN_BYTES_MAX};
 use super::manifest::Manifest;
 use super::plugin::{Origin, Plugin};
 use super::text::one_line;
 use super::wasi;
 
-/// The exported interface, without its version.
-const PLUGIN_INTERFACE: &str = "switchbell:delivery/plugin";
-
 /// The interface of types that every plugin imports, without its version.
 const TYPES_INTERFACE: &str = "switchbell:delivery/types";
-
-/// The version of the contract that this host speaks.
-const CONTRACT_VERSION: &str = "0.1.0";
 
 /// Foreign imports that are named; a component may have thousands.
 const FOREIGN_NAMES_MAX: usize = 30;
@@ -157,9 +152,7 @@ async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
 fn check(shared: &Arc<Shared>, component: &Component, source: &Source) -> Result<(Program, Origin), LoadError> {
     check_imports(&shared.engine, component, &source.bytes)?;
     let imports = component.component_type().imports(&shared.engine).map(|(name, _)| one_line(name, 200)).collect();
-    let interface = find_interface(&shared.engine, component)?;
-    let exports = Exports::find(component, &interface)
-        .map_err(|name| wrong_world(&format!("{interface} without {name}"), REBUILD))?;
+    let (exports, interface) = Exports::find(&shared.engine, component)?;
     let component = shared.linker.instantiate_pre(component).map_err(|error| refused(&format!("{error:#}")))?;
     let origin = Origin { digest: source.digest.to_string(), bytes: source.bytes.len(), interface, imports };
     Ok((Program { shared: Arc::clone(shared), component, exports }, origin))
@@ -190,12 +183,6 @@ fn is_inert(engine: &Engine, name: &str, import: &ComponentItem) -> bool {
         TYPES_INTERFACE => only_types(),
         _ => wasi::INTERFACES.contains(&interface) && is_patch_of("0.2", version),
     }
-}
-
-/// Whether `version` is `line` and a number: semantic versions below 1 are compatible within such a line.
-fn is_patch_of(line: &str, version: &str) -> bool {
-    let patch = version.strip_prefix(line).and_then(|rest| rest.strip_prefix('.'));
-    patch.is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// What built a component, as far as that changes what to do.
@@ -250,51 +237,12 @@ fn remedy(names: &[String], toolchain: Option<Toolchain>) -> String {
     format!("a plugin does no I/O of its own, it answers an http, mail or tool action and the host performs it; {how}")
 }
 
-/// The name of the exported plugin interface, whatever patch of the contract it was built for.
-fn find_interface(engine: &Engine, component: &Component) -> Result<String, LoadError> {
-    let component = component.component_type();
-    let names: Vec<&str> = component.exports(engine).map(|(name, _)| name).collect();
-    let line = CONTRACT_VERSION.rsplit_once('.').map_or(CONTRACT_VERSION, |(line, _patch)| line);
-    let version =
-        |name: &'_ str| name.strip_prefix(PLUGIN_INTERFACE).and_then(|rest| rest.strip_prefix('@')).map(str::to_owned);
-    let fits = names.iter().find(|name| version(name).is_some_and(|version| is_patch_of(line, &version)));
-    if let Some(name) = fits {
-        return Ok((*name).to_owned());
-    }
-    let close = names.iter().find(|name| name.starts_with(PLUGIN_INTERFACE));
-    Err(match (close, names.as_slice()) {
-        (Some(close), _) => wrong_world(close, version(close).map_or(REBUILD, |version| other_version(&version))),
-        (None, []) => wrong_world("nothing", REBUILD),
-        (None, names) => wrong_world(&names.join(", "), REBUILD),
-    })
-}
-
-/// What to do about a plugin that fits no version of the contract.
-const REBUILD: &str = "build it against this host's wit/delivery.wit";
-
-/// What to do about another version of the contract.
-fn other_version(version: &str) -> &'static str {
-    let numbers = |version: &str| version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
-    if numbers(version) < numbers(CONTRACT_VERSION) {
-        "it was built for an older contract; build it again, against this host's wit/delivery.wit"
-    } else {
-        "it was built for a newer contract; update this host, or build it against this host's wit/delivery.wit"
-    }
-}
-
-fn wrong_world(found: &str, remedy: &'static str) -> LoadError {
-    let wanted = format!("{PLUGIN_INTERFACE}@{CONTRACT_VERSION}");
-    LoadError::WrongWorld { found: one_line(found, 700), wanted, remedy }
-}
-
 /// Makes an instance, compares its types with the contract, and reads its description.
 fn describe(program: &Program) -> Result<Manifest, LoadError> {
     let _running = program.shared.ticker.running();
     let cpu = CpuBudget::new(program.shared.limits.step_cpu_max);
     let mut instance = program.instantiate(program.inputs(None, 0), cpu).map_err(LoadError::Describe)?;
-    program
-        .conforms(&mut instance)
-        .map_err(|mismatch| wrong_world(&format!("{PLUGIN_INTERFACE} with other types ({mismatch})"), REBUILD))?;
+    program.conforms(&mut instance)?;
     let text = program.describe(&mut instance).map_err(LoadError::Describe)?;
     Manifest::parse(&text).map_err(LoadError::Manifest)
 }
@@ -313,22 +261,6 @@ pub(super) fn digest(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_version_fits_its_own_line_only() {
-        for (line, version, expected) in [
-            ("0.2", "0.2.0", true),
-            ("0.2", "0.2.12", true),
-            ("0.2", "0.2", false),
-            ("0.2", "0.2.", false),
-            ("0.2", "0.3.0", false),
-            ("0.2", "0.20.0", false),
-            ("0.2", "0.2.0-rc-2023-11-10", false),
-            ("0.2", "", false),
-        ] {
-            assert_eq!(is_patch_of(line, version), expected, "{version}");
-        }
-    }
 
     #[test]
     fn the_remedy_fits_what_is_foreign() {
@@ -375,15 +307,6 @@ mod tests {
             let found = looks_like(bytes);
             assert_eq!(found.is_some(), expected.is_some(), "{found:?}");
             assert!(found.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{found:?}");
-        }
-    }
-
-    #[test]
-    fn an_older_contract_and_a_newer_one_are_told_apart() {
-        for (version, expected) in
-            [("0.0.9", "older"), ("0.1.0-rc.1", "newer"), ("0.2.0", "newer"), ("1.0.0", "newer"), ("0.9.0", "newer")]
-        {
-            assert!(other_version(version).contains(expected), "{version}");
         }
     }
 }

@@ -19,6 +19,7 @@ mod attempt;
 mod bindings;
 pub mod catalog;
 mod compiled;
+mod contract;
 pub mod convert;
 mod engine;
 mod fault;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::memory::Write;
 use super::*;
 use crate::inbox::delivery::{OnUnknown, Outcome};
-use crate::inbox::{Inbox as _, Memory as Remembered, Recording};
+use crate::inbox::{Inbox as _, Memory as Remembered};
 use crate::send::dry::replay::{Replayed, replay};
 use crate::wasm::Plugin;
 use crate::wasm::guests::versioned_with;
@@ -245,12 +245,10 @@ async fn what_was_handed_over_is_what_is_recorded() {
     stand.change(|catalog| catalog.with(newer.clone()));
     let waited = stand.waited().await;
     stand.change(|catalog| catalog.with(older.clone()).keeping([]));
-    notices::finished(&stand, vec![waited]).await;
-    let recordings: Vec<Recording> = stand.store.recordings_of(&name("scripted")).await;
-    let [recording] = recordings.as_slice() else { panic!("{recordings:?}") };
+    let recording = dry::recorded(&stand, &waited).await.unwrap();
     assert_eq!(recording.plugin_version, "1.0.0");
     assert!(recording.content.contains(r#""answer":{"resumed":{}}"#), "{}", recording.content);
-    assert_eq!(replay(recording, &older).await.unwrap(), Replayed::Same);
+    assert_eq!(replay(&recording, &older).await.unwrap(), Replayed::Same);
     // The newer one is told what the older one was told.
-    assert_ne!(replay(recording, &newer).await.unwrap(), Replayed::Same);
+    assert_ne!(replay(&recording, &newer).await.unwrap(), Replayed::Same);
 }

@@ -78,7 +78,7 @@ async fn another_contract_is_refused_with_both_versions() {
     assert_eq!(
         refused(guest("other-world")).await.to_string(),
         "exports switchbell:delivery/plugin@0.9.0, not switchbell:delivery/plugin@0.1.0: it was built for a newer \
-         contract; update this host, or build it against this host's wit/delivery.wit"
+         contract, 0.9.0, and this host speaks 0.1; update this host, or build it against this host's wit/delivery.wit"
     );
 }
 

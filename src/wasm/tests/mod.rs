@@ -2,6 +2,7 @@
 
 mod bounds;
 mod component;
+mod frozen;
 mod limits;
 mod loading;
 mod steps;
