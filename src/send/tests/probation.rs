@@ -180,7 +180,7 @@ async fn a_version_that_fails_where_the_one_before_does_not_is_at_fault_at_once(
         ("hogs", "the plugin passed its memory limit"),
         ("invalid", "the plugin gave a wrong answer"),
         ("endless", "the plugin asked for more than 8 steps"),
-        ("waits", "the plugin asked to wait for 1d"),
+        ("waits", "the plugin asked to wait for 27.8 h"),
     ] {
         let fault = fault_at("/200", "plain", new, 1).await;
         assert!(fault.why.starts_with(why), "{new}: {}", fault.why);

@@ -53,7 +53,7 @@ impl Server {
             cursor: None,
             ended: Ended::Answered { revision: None, is_backlog: false },
         };
-        assert_eq!(self.means.inbox.accept(intake).await.unwrap().seqs, [Some(number)]);
+        assert!(matches!(*self.means.inbox.accept(intake).await.unwrap().seqs, [Some(_)]), "it is new");
     }
 
     async fn delivery(&self) -> DeliveryView {
