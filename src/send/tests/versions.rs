@@ -10,7 +10,7 @@ use crate::send::dry::replay::{Replayed, replay};
 use crate::wasm::Plugin;
 use crate::wasm::guests::versioned_with;
 
-async fn load(component: Vec<u8>) -> Plugin {
+pub(super) async fn load(component: Vec<u8>) -> Plugin {
     static SANDBOX: OnceCell<Sandbox> = OnceCell::const_new();
     let open = async || Sandbox::new(Settings::new(Limits::default())).unwrap();
     SANDBOX.get_or_init(open).await.load(component).await.unwrap()
