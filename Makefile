@@ -67,7 +67,7 @@ deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS)
 # What is no package of a language: it is installed where that is allowed, else it is said what to do.
 .PHONY: debian
 debian:
-	@tests/peers/need-debian postfix=/usr/sbin/postfix minisign=minisign
+	@tests/peers/need-debian postfix=/usr/sbin/postfix minisign=minisign docker-registry=docker-registry
 	@tests/peers/smtp/need-root
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt

@@ -36,6 +36,11 @@ pub(super) enum Command {
     Rollback(change::Named),
     /// Lets in a version that the gate holds.
     Approve(change::Named),
+    /// Puts a plugin into an OCI registry, from where `plugin load oci://…` loads it.
+    ///
+    /// Credentials are those that docker, podman or oras keep in ~/.docker/config.json ($DOCKER_CONFIG names another folder);
+    /// credential helpers are not asked. Ends with 1 when the file is no plugin.
+    Push(registry::Push),
 }
 
 /// Hexadecimal digits of a digest that are shown.
@@ -48,6 +53,7 @@ pub(super) async fn run(file: &Path, command: &Command) -> ExitCode {
         Command::Load(asked) => change::load(file, asked).await,
         Command::Rollback(asked) => change::change(file, Change::RollBack, asked).await,
         Command::Approve(asked) => change::change(file, Change::Approve, asked).await,
+        Command::Push(asked) => registry::push(asked).await,
     }
 }
 

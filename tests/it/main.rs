@@ -29,6 +29,7 @@ mod peers;
 mod pipeline;
 mod plugins;
 mod preview;
+mod registry;
 mod reports;
 mod resume;
 mod secrecy;

@@ -69,7 +69,7 @@ pub enum Seen {
         bytes: Vec<u8>,
         /// The SHA-256 of that, in lower-case hex.
         digest: String,
-        /// The text of `<name>.wasm.minisig` beside it, at most 4 KiB.
+        /// The text of `<name>.wasm.minisig` beside it, at most one byte longer than a signature may be.
         signature: Option<String>,
     },
     /// The file of a plugin that was settled is not there any more.

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::wasm::catalog::trust::SIGNATURE_BYTES_MAX;
 use crate::wasm::limits::PLUGIN_BYTES_MAX;
-
-/// The largest signature, bytes. One of minisign has some 300.
-const SIGNATURE_BYTES_MAX: u64 = 4 << 10;
 
 /// Which file stands under a name, and in which state.
 ///
@@ -126,7 +124,7 @@ fn read_signature(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = open(path).ok()?;
     file.metadata().ok()?.is_file().then_some(())?;
-    file.take(SIGNATURE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    file.take(SIGNATURE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

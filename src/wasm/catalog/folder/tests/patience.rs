@@ -2,6 +2,7 @@
 
 use super::super::{INCOMPLETE_PATIENCE, REFUSED_PATIENCE};
 use super::*;
+use crate::wasm::catalog::trust::SIGNATURE_BYTES_MAX;
 
 #[test]
 fn a_truncated_file_is_waited_for_and_then_taken_as_it_is() {
@@ -131,8 +132,8 @@ fn a_signature_that_follows_within_the_patience_is_seen_before_anything_is_told(
 fn a_long_signature_is_read_as_far_as_one_may_go() {
     let mut stage = Stage::new();
     stage.put("slack.wasm", "one");
-    stage.write("slack.wasm.minisig", &[b'x'; 10_000]);
+    stage.write("slack.wasm.minisig", &[b'x'; 30_000]);
     let seen: Vec<Seen> = stage.see().into_iter().chain(stage.see()).collect();
     let [Seen::Settled { signature: Some(signature), .. }] = seen.as_slice() else { panic!("{seen:?}") };
-    assert_eq!(signature.len(), 4096);
+    assert_eq!(signature.len(), SIGNATURE_BYTES_MAX + 1);
 }
