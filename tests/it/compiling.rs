@@ -3,13 +3,13 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use switchbell::config::Limits;
 use switchbell::wasm::{CompileBounds, Compiler, LoadError, Plugin, Sandbox, Settings};
 
-use crate::support::{Server, Sink, World, prepared};
+use crate::support::{PATIENCE, Server, Sink, World, prepared};
 
 fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_switchbell").into()
@@ -146,6 +146,32 @@ fn compiler() -> Child {
     command.args(["compile-plugin", "--plugin-memory-bytes-max=33554432", "--memory-bytes-max=4294967296"]);
     command.arg("--cpu-seconds-max=120").env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn it_limits_itself_before_it_reads_anything() {
+    let mut compiler = compiler();
+    let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", compiler.id())).unwrap();
+    let limit = |name: &str| {
+        let limits = file("limits");
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        line.strip_prefix(name).unwrap().split_whitespace().next().unwrap().to_owned()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    // The last that it sets.
+    while limit("Max cpu time") != "120" {
+        assert!(Instant::now() < deadline, "it never limits itself");
+        std::thread::yield_now();
+    }
+    assert_eq!(limit("Max address space"), "4294967296");
+    assert_eq!((limit("Max file size"), limit("Max core file size")), ("0".to_owned(), "0".to_owned()));
+    assert_eq!(file("oom_score_adj").trim(), "1000");
+    let stat = file("stat");
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // Its niceness, the 19th field (proc_pid_stat(5)); two stand before the parenthesis.
+    assert_eq!(fields.split(' ').nth(16), Some("10"));
+    drop(compiler.stdin.take());
+    compiler.wait().unwrap();
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn a_file_that_is_removed_blocks_its_deliveries_until_one_is_there_again()
     let (_, out, _) = stand.run(&["inbox", "list"]);
     says(&out, &["plugin.not-loaded"]);
     stand.posting.add(&["--title", "waits"]);
-    server.wait_for("seq=");
+    server.wait_for("new=1");
     stand.put(&versioned("versioned", "2.0.0", "plain"));
     server.wait_for("a plugin is loaded");
     assert_eq!(stand.posting.endpoint.next().await.body, "waits");
@@ -241,7 +241,7 @@ async fn the_same_version_with_other_bytes_and_a_version_that_goes_back_are_let_
     let rebuilt = stand.aside("rebuilt.wasm", &rebuilt);
     let (code, out, _) = stand.run(&["plugin", "load", &rebuilt]);
     assert_eq!(code, 0, "{out}");
-    says(&out, &["same version"]);
+    says(&out, &["version 1.0.0 is another file than the one that runs"]);
     let older = stand.aside("older.wasm", &versioned("versioned", "0.9.0", "plain"));
     let (code, out, _) = stand.run(&["plugin", "load", &older]);
     assert_eq!(code, 0, "{out}");

@@ -145,6 +145,7 @@ mod tests {
     #[test]
     fn attempts_of_the_fourth_schema_go_on_with_what_was_kept_for_them_by_nobody_known() {
         let mut connection = of_the_second_schema();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
         for migration in &MIGRATIONS[2..4] {
             connection.execute_batch(migration).unwrap();
         }

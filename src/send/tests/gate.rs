@@ -159,7 +159,7 @@ async fn placeholders_are_compared_by_the_names_of_their_secrets() {
 #[tokio::test]
 async fn a_version_sees_only_what_it_says_it_needs() {
     let stand = Stand::new("memory").await;
-    let memory = Some(crate::inbox::Memory { value: "\"kept\"".to_owned(), version: 1 });
+    let memory = Some(crate::inbox::Memory { written: written("\"kept\""), version: 1 });
     let recording = recorded(&stand, &Claim { memory, ..claim() }).await.unwrap();
     let old = loaded(guest("scripted")).await;
     let new = loaded(changed(&guest("scripted"), r#""needs":["memory"]"#, r#""needs":[        ]"#)).await;

@@ -61,11 +61,6 @@ impl Memory {
         self.state().recordings.len()
     }
 
-    /// Its recordings of a plugin.
-    pub(super) async fn recordings_of(&self, plugin: &Name) -> Vec<Recording> {
-        Inbox::recordings(self, plugin).await.unwrap()
-    }
-
     /// Refuses so many writes and claims.
     pub(super) fn refuse(&self, writes: u32) {
         self.change(|state| state.refused = writes);

@@ -8,6 +8,7 @@ mod gate;
 mod memory;
 mod notices;
 mod pacing;
+mod probation;
 mod reopening;
 mod reports;
 mod resuming;
@@ -206,10 +207,14 @@ impl Stand {
     }
 
     async fn routing(routes: impl FnOnce(&str) -> Vec<Route>) -> Self {
+        Self::having(catalog().await, routes).await
+    }
+
+    async fn having(catalog: Catalog, routes: impl FnOnce(&str) -> Vec<Route>) -> Self {
         let sink = Sink::open().await;
         let config = Arc::new(config(routes(&format!("http://{}", sink.address)), sink.address));
         let (store, clock) = (Arc::new(Memory::default()), Clock::manual(start()));
-        let means = means(config, Arc::clone(&store) as Arc<dyn Inbox>, &clock).await;
+        let means = means_with(catalog, config, Arc::clone(&store) as Arc<dyn Inbox>, &clock).await;
         Self { sink, store, clock, means }
     }
 
@@ -232,10 +237,6 @@ impl Stand {
             other => panic!("it does not rest: {other:?}"),
         }
     }
-}
-
-async fn means(config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {
-    means_with(catalog().await, config, inbox, clock).await
 }
 
 async fn means_with(catalog: Catalog, config: Arc<Config>, inbox: Arc<dyn Inbox>, clock: &Clock) -> Arc<Means> {

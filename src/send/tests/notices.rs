@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::inbox::Finished;
+use crate::send::notice;
 
 /// Runs one claim after the other to their ends.
 pub(super) async fn finished(stand: &Stand, claims: Vec<Claim>) -> Vec<Finished> {
@@ -89,4 +90,72 @@ async fn a_notice_owes_nothing_to_what_failed_nor_to_what_shares_a_lane_with_it(
     let notices = finished(&stand, vec![claim()]).await.remove(0).notices;
     let owed: Vec<&str> = notices[0].owed.iter().map(|owed| owed.target.as_str()).collect();
     assert_eq!(owed, ["elsewhere", "plain"]);
+}
+
+/// The notice of the one workspace, whose targets are these.
+async fn about_plugin(
+    targets: fn() -> Vec<Target>,
+    notice: impl FnOnce(&Workspace) -> Option<crate::inbox::Intake>,
+) -> Option<crate::inbox::Entry> {
+    let stand = Stand::routing(|_| {
+        let all = Matcher { name: vec!["**".to_owned()], ..Matcher::default() };
+        vec![Route { when: all, ..route("all", "x", targets()) }]
+    });
+    let config = Arc::clone(&stand.await.means.live.get().config);
+    let intake = notice(&config.workspaces[&name("acme")])?;
+    assert_eq!(
+        (intake.workspace.as_str(), intake.source.as_str(), intake.received_at),
+        ("acme", "switchbell", start())
+    );
+    intake.entries.into_iter().next()
+}
+
+#[tokio::test]
+async fn a_workspace_is_told_of_a_plugin_that_went_back_by_other_plugins() {
+    let told = async |targets| {
+        let (plugin, versions) = (name("scripted"), ("1.1.0", "1.0.0 (0123456789ab)"));
+        let notice = |of: &Workspace| notice::plugin_rolled_back(of, &plugin, versions, "it\u{7} traps\n", start());
+        about_plugin(targets, notice).await
+    };
+    let both = || vec![target("own", "scripted", json!("done")), target("other", "riskyone", json!("done"))];
+    let entry = told(both).await.unwrap();
+    let owed: Vec<&str> = entry.owed.iter().map(|owed| owed.target.as_str()).collect();
+    assert_eq!(owed, ["other"], "it does not go through the plugin that it is about");
+    let event = entry.event;
+    assert_eq!((event.name.as_str(), event.subject.as_deref()), ("plugin.rolled-back", Some("scripted")));
+    assert_eq!(event.title, "plugin scripted went back from 1.1.0 to 1.0.0 (0123456789ab)");
+    assert_eq!((event.level, entry.effective_level), (Level::Attention, Level::Attention));
+    let body = event.body.unwrap();
+    assert!(
+        body.starts_with("it  traps\nWhat it failed is made again") && body.contains("`switchbell plugin load FILE`"),
+        "{body}"
+    );
+    let data: Value = serde_json::from_str(&event.data).unwrap();
+    assert_eq!((&data["from"], &data["to"]), (&json!("1.1.0"), &json!("1.0.0 (0123456789ab)")));
+    assert!(told(|| vec![target("other", "riskyone", json!("done"))]).await.is_none(), "it does not use it");
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_not_loaded_is_told_once_an_hour() {
+    let told = async |at: Timestamp, why: &str| {
+        let (plugin, why) = (name("scripted"), why.to_owned());
+        let targets = || vec![target("own", "scripted", json!("done")), target("other", "riskyone", json!("done"))];
+        let notice = |of: &Workspace| {
+            let mut intake = notice::plugin_not_loaded(of, &plugin, &why, at)?;
+            assert_eq!(intake.received_at, at);
+            intake.received_at = start();
+            Some(intake)
+        };
+        about_plugin(targets, notice).await.unwrap()
+    };
+    let first = told(start(), "it traps").await;
+    assert_eq!(first.event.event_id, "plugin.not-loaded:492324:scripted");
+    assert_eq!(first.event.title, "plugin scripted is not loaded");
+    assert_eq!(first.owed.len(), 1, "it does not go through the plugin that it is about");
+    let later = |minutes: u64| crate::clock::later(start(), std::time::Duration::from_secs(60 * minutes));
+    assert_eq!(told(later(59), "it loops").await.event.event_id, first.event.event_id);
+    assert_ne!(told(later(60), "it traps").await.event.event_id, first.event.event_id);
+    let long = told(start(), &"x".repeat(5_000)).await.event.body.unwrap();
+    assert_eq!(long.chars().count(), 2_000);
+    assert!(long.ends_with("it goes on from there."), "{long}");
 }

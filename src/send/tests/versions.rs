@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::memory::Write;
 use super::*;
 use crate::inbox::delivery::{OnUnknown, Outcome};
-use crate::inbox::{Inbox as _, Memory as Remembered, Recording};
+use crate::inbox::{Inbox as _, Memory as Remembered};
 use crate::send::dry::replay::{Replayed, replay};
 use crate::wasm::Plugin;
 use crate::wasm::guests::versioned_with;
 
-async fn load(component: Vec<u8>) -> Plugin {
+pub(super) async fn load(component: Vec<u8>) -> Plugin {
     static SANDBOX: OnceCell<Sandbox> = OnceCell::const_new();
     let open = async || Sandbox::new(Settings::new(Limits::default())).unwrap();
     SANDBOX.get_or_init(open).await.load(component).await.unwrap()
@@ -175,6 +175,37 @@ async fn a_version_in_quarantine_goes_on_only_with_what_no_other_can() {
 }
 
 #[tokio::test]
+async fn quarantine_is_of_earlier_versions_and_ends_when_one_runs_again() {
+    let (bad, good, scripted) = (version("2.0.0", "waits").await, version("1.0.0", "waits").await, name("scripted"));
+    let is_quarantined = |catalog: &Catalog| catalog.is_quarantined(&scripted, bad.digest());
+    let running = Catalog::default().with(bad.clone()).quarantining(&scripted, bad.digest());
+    assert!(!is_quarantined(&running), "what runs is not in quarantine");
+    let back = running.with(good.clone()).quarantining(&scripted, bad.digest());
+    assert!(is_quarantined(&back) && is_quarantined(&back.keeping([bad.clone()])));
+    assert!(!is_quarantined(&back.keeping([])) && !is_quarantined(&back.with(bad.clone())));
+    assert!(!back.is_quarantined(&scripted, good.digest()));
+}
+
+#[tokio::test]
+async fn a_target_without_its_plugin_says_with_which_versions_attempts_go_on() {
+    let plugin = name("scripted");
+    let of = async |catalog: Catalog, settings: Value| {
+        let routes = vec![route("news", "domain.*", vec![target("target", "scripted", settings)])];
+        let (book, _) = book(&config(routes, ([127, 0, 0, 1], 1).into()), &catalog, &Keys::new(&[7; 32])).await;
+        book.get(&queue("news", "target")).unwrap().goes_on.clone()
+    };
+    let catalog = catalog().await;
+    let first = catalog.get(&plugin).unwrap().digest().to_owned();
+    let second = scripted("2.0.0").await;
+    let both = catalog.with(second);
+    assert_eq!(of(both.clone(), json!("done")).await, Vec::<String>::new(), "it is not blocked");
+    assert_eq!(of(both.clone(), json!("refuse this")).await.as_slice(), std::slice::from_ref(&first));
+    assert_eq!(of(catalog.without(&plugin), json!("done")).await.as_slice(), std::slice::from_ref(&first));
+    let gone = catalog.without(&plugin).quarantining(&plugin, &first);
+    assert_eq!(of(gone, json!("done")).await, Vec::<String>::new(), "it goes on when the plugin is there");
+}
+
+#[tokio::test]
 async fn an_effect_behind_a_wait_is_not_repeated_by_another_version() {
     let stand = Stand::new("wait 60 1 ; post AT/never/1|report").await;
     let waited = stand.waited().await;
@@ -245,12 +276,10 @@ async fn what_was_handed_over_is_what_is_recorded() {
     stand.change(|catalog| catalog.with(newer.clone()));
     let waited = stand.waited().await;
     stand.change(|catalog| catalog.with(older.clone()).keeping([]));
-    notices::finished(&stand, vec![waited]).await;
-    let recordings: Vec<Recording> = stand.store.recordings_of(&name("scripted")).await;
-    let [recording] = recordings.as_slice() else { panic!("{recordings:?}") };
+    let recording = dry::recorded(&stand, &waited).await.unwrap();
     assert_eq!(recording.plugin_version, "1.0.0");
     assert!(recording.content.contains(r#""answer":{"resumed":{}}"#), "{}", recording.content);
-    assert_eq!(replay(recording, &older).await.unwrap(), Replayed::Same);
+    assert_eq!(replay(&recording, &older).await.unwrap(), Replayed::Same);
     // The newer one is told what the older one was told.
-    assert_ne!(replay(recording, &newer).await.unwrap(), Replayed::Same);
+    assert_ne!(replay(&recording, &newer).await.unwrap(), Replayed::Same);
 }

@@ -168,7 +168,7 @@ impl Upgrades {
         let old = self.running(&name);
         let now = self.ground.clock.now();
         let kept = self.history.plugins.entry(name.clone()).or_default();
-        let was_active = std::mem::replace(&mut kept.active, Some(digest.clone()));
+        let was_active = kept.active.replace(digest.clone());
         let label = was_active.as_deref().and_then(|active| kept.get(active)).map(Version::label);
         for version in &mut kept.versions {
             if version.digest == digest || Some(&version.digest) == was_active.as_ref() {

@@ -27,6 +27,7 @@ pub(crate) fn act(behaviour: &str, delivery: &Delivery, past: &[Effect]) -> Acti
         ("traps-after", _) => std::process::abort(),
         ("loops", _) => spin(),
         ("hogs", _) => hog(),
+        ("endless", _) => post(delivery, "", &titles),
         ("invalid", _) => Action::Done(Receipt { extras: "nothing".into(), ..receipt() }),
         ("waits", [] | [_]) => wait(delivery, past.first(), &titles),
         ("remembers", []) => {
