@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{Sink, World, versioned};
+use crate::support::{Sink, TOKEN, World, operator, versioned};
 
 /// A plugin to push, and who pushes it.
 struct Author {
@@ -55,10 +55,18 @@ impl Author {
 
     /// Loads from a registry into a folder of plugins of its own.
     async fn load(&self, from: &str) -> (i32, String, World) {
+        self.load_trusting(from, "").await
+    }
+
+    /// The same, where `plugins` begins with these lines.
+    async fn load_trusting(&self, from: &str, plugins: &str) -> (i32, String, World) {
         let sink = Sink::start().await;
-        let world = World::new(&sink, "{ outbox: { run: [cat], workspaces: [acme] } }", &World::stdio_connector());
+        let commands = "{ outbox: { run: [cat], workspaces: [acme] } }";
+        let world = World::new(&sink, commands, &World::stdio_connector());
+        let config = operator(&sink, commands).replace("plugins:\n", &format!("plugins:\n{plugins}"));
+        world.write("switchbell.yaml", &config);
         let mut command = program(self.folder.path());
-        command.arg("--config").arg(world.config()).env("SLACK_OPS", sink.webhook()).env("OUTBOX_TOKEN", "x");
+        command.arg("--config").arg(world.config()).env("SLACK_OPS", sink.webhook()).env("OUTBOX_TOKEN", TOKEN);
         let (code, out, error) = said(command.args(["plugin", "load", from]));
         (code, out + &error, world)
     }

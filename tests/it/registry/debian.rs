@@ -60,6 +60,7 @@ impl Registry {
     }
 
     async fn get(&self, path: &str, accept: &str) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         let url = format!("http://{}/v2/{path}", self.address);
         let response = client.get(url).header("accept", accept).send().await.unwrap();
@@ -127,6 +128,21 @@ async fn the_artifact_has_the_standard_layout() {
     assert_eq!(config["component"]["exports"], json!(["switchbell:delivery/plugin@0.1.0"]));
     let imports = config["component"]["imports"].as_array().unwrap();
     assert!(imports.contains(&json!("switchbell:delivery/types@0.1.0")), "{imports:?}");
+}
+
+#[tokio::test]
+async fn a_signature_travels_with_the_plugin() {
+    const TRUST: &str = "  trust: [\"minisign:RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\"]\n";
+    let (registry, author) = (Registry::start(false), Author::new());
+    author.pushes(&registry.reference("pager:unsigned"));
+    author.signs("no signature of minisign");
+    author.pushes(&registry.reference("pager:signed"));
+    for (tag, expected) in [("unsigned", "has no signature"), ("signed", "is no signature of minisign")] {
+        let (code, said, world) = author.load_trusting(&registry.reference(&format!("pager:{tag}")), TRUST).await;
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains(expected), "it does not say {expected:?}: {said}");
+        assert!(!world.path("plugins/pager.wasm").exists());
+    }
 }
 
 #[tokio::test]
