@@ -15,17 +15,20 @@ use crate::support::versioned;
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
+/// Paths with their queries, and the credentials that came with them.
+type Asked = Vec<(String, Option<String>)>;
+
 type Answers = dyn Fn(&str, &HeaderMap) -> Response + Send + Sync;
 
 /// A server that answers as it is told, and what it was asked: path, query, and credentials.
 struct Pretended {
     address: String,
-    asked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    asked: Arc<Mutex<Asked>>,
 }
 
 impl Pretended {
     async fn start(answers: impl Fn(&str, &HeaderMap) -> Response + Send + Sync + 'static) -> Self {
-        let asked: Arc<Mutex<Vec<(String, Option<String>)>>> = Arc::default();
+        let asked: Arc<Mutex<Asked>> = Arc::default();
         let (answers, seen): (Arc<Answers>, _) = (Arc::new(answers), Arc::clone(&asked));
         let handler = async move |request: Request| {
             let path = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
