@@ -248,3 +248,42 @@ async fn the_same_version_with_other_bytes_and_a_version_that_goes_back_are_let_
     says(&out, &["goes back from 1.0.0 to 0.9.0"]);
     assert_eq!(stand.deliver(&mut server, "all the same").await.1, "all the same");
 }
+
+#[tokio::test]
+async fn a_version_that_traps_is_rolled_back_by_itself_and_what_it_failed_is_delivered_by_the_one_before() {
+    let mut stand = Stand::new().await;
+    let mut server = stand.posting.begin();
+    // Nothing was delivered yet, so that the gate has nothing to compare.
+    let bad = versioned("versioned", "1.1.0", "traps");
+    stand.put(&bad);
+    server.wait_for("another version of a plugin runs");
+    assert_eq!(stand.deliver(&mut server, "delivered all the same").await.1, "delivered all the same");
+    says(&server.said(), &["a version of a plugin is at fault, the one before runs again"]);
+    let listed = stand.listed();
+    let other = &listed["others"][0];
+    assert_eq!(
+        (&listed["version"], &other["version"], &other["standing"]),
+        (&json!("1.0.0"), &json!("1.1.0"), &json!("quarantined"))
+    );
+    let (_, out, _) = stand.run(&["inbox", "list", "--json"]);
+    let inbox: Value = serde_json::from_str(&out).unwrap();
+    let told = inbox.as_array().unwrap().iter().find(|one| one["name"] == "plugin.rolled-back").unwrap();
+    says(told["body"].as_str().unwrap(), &["stopped itself", "switchbell plugin load FILE"]);
+    let versions: Vec<String> = stand.attempts().into_iter().map(|(version, _)| version).collect();
+    assert_eq!(versions, ["1.1.0", "1.0.0"]);
+    server.stop(Signal::TERM);
+
+    // It does not come again by itself, neither at a start nor when its file is put there again; by hand it does.
+    let mut server = stand.posting.serve();
+    assert_eq!(stand.listed()["version"], "1.0.0");
+    stand.put(&versioned("versioned", "1.0.1", "plain"));
+    server.wait_for("another version of a plugin runs");
+    stand.put(&bad);
+    says(&server.wait_for("versioned.wasm: "), &["this version was at fault and is not loaded by itself any more"]);
+    let (code, out, _) = stand.run(&["plugin", "rollback", "versioned", "1.1.0"]);
+    assert_eq!(code, 1);
+    says(&out, &["was at fault", "`switchbell plugin load FILE` loads it all the same"]);
+    let by_hand = stand.aside("bad.wasm", &bad);
+    let (_, out, _) = stand.run(&["plugin", "load", &by_hand]);
+    says(&out, &["1.1.0"]);
+}
