@@ -2,7 +2,7 @@
 
 use super::Upgrades;
 use super::probation::Fault;
-use super::take::{Done, Refused, Standing};
+use super::take::{Done, Refused, Standing, Watch};
 use crate::notification::Name;
 use crate::wasm::catalog::depot::{self, Kept, Version};
 
@@ -33,7 +33,7 @@ impl Upgrades {
             }
         }
         let target = target.clone();
-        self.go_to(name, &target).await
+        self.go_to(name, &target, Watch::Ends).await
     }
 
     /// Lets in a version that is held: the one that is named, else the one that there is.
@@ -61,7 +61,7 @@ impl Upgrades {
         };
         let target = target.clone();
         self.stand(name, &target.digest, depot::Standing::Good);
-        let came = self.go_to(name, &target).await;
+        let came = self.go_to(name, &target, Watch::Begins).await;
         if came.is_err() {
             self.stand(name, &target.digest, target.standing);
         }
@@ -69,16 +69,14 @@ impl Upgrades {
     }
 
     /// Has a version that is kept run.
-    async fn go_to(&mut self, name: &Name, target: &Version) -> Result<Done, Refused> {
+    async fn go_to(&mut self, name: &Name, target: &Version, watch: Watch) -> Result<Done, Refused> {
         let plugin = self.load_kept(name, &target.digest).await?;
         let (version, digest) = (target.version.clone(), target.digest.clone());
         let done = |standing| Done { name: name.clone(), version, digest, standing, report: None, notes: Vec::new() };
         if self.running(name).is_some_and(|running| running.digest() == plugin.digest()) {
             return Ok(done(Standing::Already));
         }
-        let before = self.activate(&plugin).await?;
-        // Whoever goes back has seen the other version fail: the one that runs now is not judged against it.
-        self.probation.end(name);
+        let before = self.activate(&plugin, watch).await?;
         Ok(done(Standing::Active { before }))
     }
 

@@ -39,7 +39,7 @@ use crate::inbox::Inbox;
 use crate::notification::Name;
 use crate::wasm::catalog::depot::{Depot, History};
 use crate::wasm::catalog::folder::{Folder, LOOK_EVERY};
-use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox};
+use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox, file_digest};
 use handle::Request;
 use prepare::{Candidate, Prepared};
 use probation::Probation;
@@ -54,6 +54,9 @@ const PREPARED_MAX: usize = 4;
 
 /// Looks between two times that versions nobody needs any more are forgotten.
 const LOOKS_PER_TENDING: u32 = 120;
+
+/// Earlier versions that are held in memory before it is looked whether anybody needs them.
+const EARLIER_MAX: usize = 8;
 
 /// What versions are judged with.
 #[derive(Clone, Debug)]
@@ -78,6 +81,8 @@ pub struct Upgrades {
     catalog: Catalog,
     /// What is wrong with files of the folder, by their paths.
     problems: BTreeMap<PathBuf, String>,
+    /// The digest of what came last for a plugin: what was begun before it and is ready after it is not taken.
+    latest: BTreeMap<Name, String>,
     /// Whose attempts change with the catalog; none in a command that works without a server.
     dispatcher: Option<Arc<Dispatcher>>,
     probation: Arc<Probation>,
@@ -148,6 +153,9 @@ impl Upgrades {
     async fn arrived(&mut self, arrived: Arrived) {
         let Arrived { candidate, prepared, reply } = arrived;
         let is_by_hand = reply.is_some();
+        if self.is_overtaken(&candidate) {
+            return;
+        }
         let came = match prepared {
             Ok(prepared) => self.take(&candidate, prepared, is_by_hand).await,
             Err(refused) => Err(refused),
@@ -157,6 +165,15 @@ impl Upgrades {
             // Whoever asked may be gone.
             let _ = reply.send(came);
         }
+        if self.catalog.earlier().count() > EARLIER_MAX {
+            self.tend().await;
+        }
+    }
+
+    /// Whether something newer came for the plugin of this file while it was prepared.
+    fn is_overtaken(&self, candidate: &Candidate) -> bool {
+        let latest = candidate.name.as_ref().and_then(|name| self.latest.get(name));
+        latest.is_some_and(|latest| file_digest(&candidate.bytes).as_ref() != Some(latest))
     }
 
     /// The version of a plugin that runs.

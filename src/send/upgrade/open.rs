@@ -76,6 +76,7 @@ impl Upgrades {
             folder,
             catalog: Catalog::default(),
             problems: BTreeMap::new(),
+            latest: BTreeMap::new(),
             dispatcher: None,
             probation: Arc::new(Probation::new(clock)),
             requests: mpsc::channel(REQUESTS_MAX),
@@ -178,6 +179,25 @@ impl Upgrades {
     }
 }
 
+/// The version that ran; where it is lost, the good one that ran last before it, and why.
+async fn kept_version(
+    ground: &Ground,
+    depot: &Depot,
+    start: &Start,
+    active: &str,
+) -> (Option<Plugin>, Option<Refused>) {
+    let Start { name, kept, .. } = start;
+    let lost = match load_kept(ground, depot, name, active).await {
+        Ok(plugin) => return (Some(plugin), None),
+        Err(refused) => refused,
+    };
+    let before = match kept.previous() {
+        Some(before) => load_kept(ground, depot, name, &before.digest).await.ok(),
+        None => None,
+    };
+    (before, Some(lost))
+}
+
 /// What a plugin begins with.
 async fn begin(ground: &Ground, depot: &Depot, start: Start) -> Began {
     let began = |start, runs, problem: Option<Refused>| {
@@ -195,10 +215,7 @@ async fn begin(ground: &Ground, depot: &Depot, start: Start) -> Began {
             Ok(plugin) => (Some(plugin), None),
             Err(refused) => (None, Some(refused)),
         },
-        (Some(active), _) => match load_kept(ground, depot, &start.name, active).await {
-            Ok(plugin) => (Some(plugin), None),
-            Err(refused) => (None, Some(refused)),
-        },
+        (Some(active), _) => kept_version(ground, depot, &start, active).await,
         (None, _) => (None, None),
     };
     let is_known = digest.is_some() && (digest == start.kept.folder || digest == start.kept.active);

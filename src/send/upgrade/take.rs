@@ -45,6 +45,14 @@ pub enum Standing {
     },
 }
 
+/// Whether a version that begins to run is on probation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Begins,
+    /// Whoever goes back has seen the other version fail: nothing is to be judged against that.
+    Ends,
+}
+
 /// Why nothing was changed.
 #[derive(Clone, Debug)]
 pub struct Refused {
@@ -99,8 +107,9 @@ impl Upgrades {
                 self.keep(candidate, &plugin, depot::Standing::Good).await?;
                 if is_by_hand {
                     self.install(candidate, &plugin).await?;
+                    self.latest.insert(name.clone(), plugin.digest().to_owned());
                 }
-                let before = self.activate(&plugin).await?;
+                let before = self.activate(&plugin, Watch::Begins).await?;
                 Ok(done(&plugin, Standing::Active { before }, Some(report)))
             }
         }
@@ -162,7 +171,7 @@ impl Upgrades {
     }
 
     /// Has a version that is kept run from now on. Returns what ran before.
-    pub(super) async fn activate(&mut self, plugin: &Plugin) -> Result<Option<String>, Refused> {
+    pub(super) async fn activate(&mut self, plugin: &Plugin, watch: Watch) -> Result<Option<String>, Refused> {
         let (name, digest) = (plugin.manifest().name.clone(), plugin.digest().to_owned());
         let before = self.history.clone();
         let old = self.running(&name);
@@ -180,7 +189,7 @@ impl Upgrades {
             self.history = before;
             return Err(refused);
         }
-        match old {
+        match old.filter(|_| watch == Watch::Begins) {
             Some(old) => self.probation.begin(plugin.clone(), old),
             None => self.probation.end(&name),
         }

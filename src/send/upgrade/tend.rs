@@ -26,6 +26,7 @@ impl Upgrades {
                         self.problems.remove(&path);
                         self.acted_on(&name, Some(digest)).await;
                     } else {
+                        self.latest.insert(name.clone(), digest);
                         self.begin(Candidate { name: Some(name), path, bytes, signature }, None, preparing);
                     }
                 }
@@ -64,6 +65,8 @@ impl Upgrades {
     async fn remove(&mut self, name: &Name) {
         let path = self.ground.config.plugins.directory.join(format!("{name}.wasm"));
         self.problems.remove(&path);
+        // What is still prepared of it came before.
+        self.latest.insert(name.clone(), String::new());
         let before = self.history.clone();
         let now = self.ground.clock.now();
         let Some(kept) = self.history.plugins.get_mut(name) else { return };
