@@ -1,7 +1,7 @@
 //! A new version of a plugin is watched for a while: what it fails is looked into, and a version that is at fault is named,
 //! so that the one before it can run again.
 //!
-//! A plugin is a pure function, so that whose fault a failure is can be found out ([`judge`]): the version before is asked
+//! A plugin is a pure function, so that whose fault a failure is can be found out (`judge.rs`): the version before is asked
 //! about the same delivery and told the same answers. If it would have done the same, the destination is to blame, or the
 //! event, and nobody would be better off with it.
 //!
