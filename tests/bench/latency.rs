@@ -98,7 +98,7 @@ async fn send(world: &World, inbox: &Arc<dyn Inbox>) -> Arc<Mutex<Vec<Instant>>>
     began
 }
 
-fn intake(workspace: &Workspace, text: &str) -> Intake {
+pub fn intake(workspace: &Workspace, text: &str) -> Intake {
     let answer = answer::parse(text).expect("an answer");
     let source = name("registrar");
     let one = |raw: &&serde_json::value::RawValue| -> Entry {
@@ -117,7 +117,7 @@ fn intake(workspace: &Workspace, text: &str) -> Intake {
     }
 }
 
-fn answer_text(number: usize) -> String {
+pub fn answer_text(number: usize) -> String {
     format!(
         r#"{{"events":[{{"eventId":"evt_{number}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{"campaign_id":"cmp_8f2a"}},"_meta":{{"ai.nimblebrain/notification":{{"subject":"acme-outreach.test","level":"attention","title":"event-number {number} "}}}}}}],"cursor":"c{number}"}}"#
     )
@@ -176,12 +176,12 @@ impl Probe {
     }
 }
 
-fn shown(times: &[f64]) -> String {
+pub fn shown(times: &[f64]) -> String {
     let [half, most, longest] = [0.5, 0.99, 1.0].map(|share| quantile(times, share));
     format!("half within {half:.2} ms, 99 of 100 within {most:.2} ms, the longest {longest:.1} ms")
 }
 
-fn quantile(values: &[f64], share: f64) -> f64 {
+pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = (share * sorted.len().saturating_sub(1) as f64).round() as usize;

@@ -24,7 +24,7 @@ mod tell;
 mod tend;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,6 +55,9 @@ const PREPARED_MAX: usize = 4;
 /// Looks between two times that versions nobody needs any more are forgotten.
 const LOOKS_PER_TENDING: u32 = 120;
 
+/// Looks between two times that what the host could not do is tried again.
+const LOOKS_PER_TRY: u32 = 10;
+
 /// What versions are judged with.
 #[derive(Clone, Debug)]
 pub struct Ground {
@@ -78,6 +81,8 @@ pub struct Upgrades {
     catalog: Catalog,
     /// What is wrong with files of the folder, by their paths.
     problems: BTreeMap<PathBuf, String>,
+    /// Plugins of which the host could not do what the folder asks for.
+    again: BTreeSet<Name>,
     /// Whose attempts change with the catalog; none in a command that works without a server.
     dispatcher: Option<Arc<Dispatcher>>,
     probation: Arc<Probation>,
@@ -123,23 +128,29 @@ impl Upgrades {
         let mut looks = 0;
         let (clock, probation) = (self.ground.clock.clone(), Arc::clone(&self.probation));
         self.tell_all_missing().await;
+        // Whatever else there is to do, the folder has its turn.
+        let mut next_look = std::pin::pin!(clock.sleep(LOOK_EVERY));
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
+                () = &mut next_look, if preparing.len() < PREPARED_MAX => {
+                    self.look(&mut preparing).await;
+                    looks = (looks + 1) % LOOKS_PER_TENDING;
+                    if u32::is_multiple_of(looks, LOOKS_PER_TRY) {
+                        self.try_again().await;
+                    }
+                    if looks == 0 {
+                        self.tend().await;
+                    }
+                    next_look.set(clock.sleep(LOOK_EVERY));
+                }
                 Some(request) = self.requests.1.recv() => self.serve(request, &mut preparing).await,
                 fault = probation.at_fault() => self.roll_back_at_fault(fault).await,
                 Some(arrived) = preparing.join_next() => match arrived {
                     Ok(arrived) => self.arrived(arrived).await,
                     Err(failed) => tracing::error!(%failed, "a plugin could not be looked at"),
                 },
-                () = clock.sleep(LOOK_EVERY), if preparing.len() < PREPARED_MAX => {
-                    self.look(&mut preparing).await;
-                    looks = (looks + 1) % LOOKS_PER_TENDING;
-                    if looks == 0 {
-                        self.tend().await;
-                    }
-                }
             }
         }
     }
@@ -148,6 +159,10 @@ impl Upgrades {
     async fn arrived(&mut self, arrived: Arrived) {
         let Arrived { candidate, prepared, reply } = arrived;
         let is_by_hand = reply.is_some();
+        if let Some(name) = candidate.name.as_ref().filter(|name| !self.is_current(name, &candidate)) {
+            tracing::debug!(plugin = %name, "the file in the folder is another by now");
+            return;
+        }
         let came = match prepared {
             Ok(prepared) => self.take(&candidate, prepared, is_by_hand).await,
             Err(refused) => Err(refused),

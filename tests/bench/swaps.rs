@@ -1,0 +1,134 @@
+//! What deliveries see of new versions of their plugin: a steady thousand a second, while versions are swapped.
+//!
+//! Versions come as they do in a server: by [`Handle::load`], through the sandbox with its store of compiled code, the gate
+//! with the recorded deliveries, the depot and the folder, and onto probation. Every delivery must arrive once, and every
+//! attempt must deliver.
+
+#[path = "../guests/versioned/patch.rs"]
+mod patch;
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use switchbell::send::upgrade::Standing;
+
+use crate::latency::{quantile, shown};
+use stage::{Stage, version};
+
+/// Deliveries a second.
+pub const RATE: usize = 1_000;
+/// How long nothing is swapped: before the first swap, and between the two kinds.
+const QUIET: Duration = Duration::from_secs(5);
+const SWAPS: usize = 100;
+/// From one swap to the next, if it is as quick as that.
+const SWAP_EVERY: Duration = Duration::from_millis(120);
+/// Versions that were never compiled before.
+const NEW_VERSIONS: usize = 10;
+const NEW_EVERY: Duration = Duration::from_millis(600);
+/// What begins so much later than a swap ended may still have been held up by it.
+const AFTERMATH: Duration = Duration::from_millis(10);
+
+/// From when to when.
+type Span = (Instant, Instant);
+
+pub async fn run() {
+    println!("\nversions of a plugin swapped under {RATE} deliveries a second to a sink on this machine");
+    let stage = Stage::new().await;
+    let load = stage.load();
+    tokio::time::sleep(QUIET / 5).await;
+    let before = quiet().await;
+    let turns = (1..=SWAPS).map(|turn| if turn % 2 == 1 { "1.1.0".to_owned() } else { "1.0.0".to_owned() });
+    let swaps = swapped(&stage, turns, SWAP_EVERY).await;
+    let after = quiet().await;
+    let news = swapped(&stage, (1..=NEW_VERSIONS).map(|patch| format!("1.2.{patch}")), NEW_EVERY).await;
+    let began = load.end().await;
+    let arrived = stage.settled(began.len()).await;
+    println!("  {} deliveries, each arrived once by one attempt; {} swaps", began.len(), swaps.len() + news.len());
+    let seen = Timeline { began, arrived };
+    let usual = windows(before, &swaps);
+    seen.tell("nothing is swapped", &[before, after], &usual);
+    seen.tell(&format!("{SWAPS} swaps between two versions"), &[whole(&swaps)], &swaps);
+    seen.tell(&format!("{NEW_VERSIONS} versions that must be compiled"), &[whole(&news)], &news);
+}
+
+/// A while in which nothing is swapped.
+async fn quiet() -> Span {
+    let began = Instant::now();
+    tokio::time::sleep(QUIET).await;
+    (began, Instant::now())
+}
+
+/// Has these versions run one after the other. Returns when each was asked for and ran.
+async fn swapped(stage: &Stage, versions: impl Iterator<Item = String>, every: Duration) -> Vec<Span> {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut spans = Vec::new();
+    for label in versions {
+        let bytes = version(&label);
+        ticks.tick().await;
+        let began = Instant::now();
+        let done = stage.handle.load(format!("{label}.wasm").into(), bytes, None).await.expect("a swap");
+        assert!(matches!(done.standing, Standing::Active { before: Some(_) }) && done.version == label, "{done:?}");
+        spans.push((began, Instant::now()));
+    }
+    spans
+}
+
+/// From the first of these to the last.
+fn whole(spans: &[Span]) -> Span {
+    let first = spans.first().expect("a swap");
+    (first.0, spans.last().map_or(first.1, |last| last.1))
+}
+
+/// As many spans as these, each as long as its like, spread over a while in which nothing is swapped.
+fn windows(over: Span, like: &[Span]) -> Vec<Span> {
+    let step = over.1.duration_since(over.0) / u32::try_from(like.len()).unwrap_or(u32::MAX);
+    let window = |(number, span): (u32, &Span)| {
+        let began = over.0 + step * number;
+        (began, began + span.1.duration_since(span.0))
+    };
+    (0..).zip(like).map(window).collect()
+}
+
+/// When each delivery began, and when it arrived.
+struct Timeline {
+    began: Vec<Instant>,
+    arrived: Vec<Instant>,
+}
+
+impl Timeline {
+    fn tell(&self, label: &str, phases: &[Span], swaps: &[Span]) {
+        let during: Vec<f64> = phases.iter().flat_map(|span| self.times(*span)).collect();
+        let pauses: Vec<f64> = swaps.iter().filter_map(|span| self.pause(*span)).collect();
+        let took: Vec<f64> = swaps.iter().map(|span| milliseconds(span.1.duration_since(span.0))).collect();
+        let gap = phases.iter().map(|span| self.gap(*span)).fold(0.0, f64::max);
+        println!("  {label}, each span half {:.0} ms, at most {:.0} ms", quantile(&took, 0.5), quantile(&took, 1.0));
+        println!("    event to sink: {}; the longest gap between two arrivals {gap:.1} ms", shown(&during));
+        println!("    the longest of each span, which is the pause it makes: {}", shown(&pauses));
+    }
+
+    /// How long what began in this span took.
+    fn times(&self, span: Span) -> impl Iterator<Item = f64> {
+        let all = self.began.iter().zip(&self.arrived);
+        let began_in = all.filter(move |(began, _)| (span.0..span.1).contains(began));
+        began_in.map(|(began, arrived)| milliseconds(arrived.duration_since(*began)))
+    }
+
+    /// The most that any delivery took that a swap could hold up.
+    fn pause(&self, swap: Span) -> Option<f64> {
+        self.times((swap.0, swap.1 + AFTERMATH)).max_by(f64::total_cmp)
+    }
+
+    /// The longest time in this span in which nothing arrived.
+    fn gap(&self, span: Span) -> f64 {
+        let mut arrived: Vec<Instant> =
+            self.arrived.iter().copied().filter(|at| (span.0..span.1).contains(at)).collect();
+        arrived.sort_unstable();
+        let gaps = arrived.iter().zip(arrived.iter().skip(1)).map(|(one, next)| next.duration_since(*one));
+        milliseconds(gaps.max().unwrap_or_default())
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
