@@ -110,7 +110,7 @@ impl Timeline {
     /// How long what began in this span took.
     fn times(&self, span: Span) -> impl Iterator<Item = f64> {
         let all = self.began.iter().zip(&self.arrived);
-        let began_in = all.filter(move |(began, _)| (span.0..span.1).contains(began));
+        let began_in = all.filter(move |(began, _)| (span.0..span.1).contains(*began));
         began_in.map(|(began, arrived)| milliseconds(arrived.duration_since(*began)))
     }
 

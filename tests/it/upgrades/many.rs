@@ -11,7 +11,7 @@ use crate::support::{prepared, versioned};
 const SWAPS: usize = 10;
 const EVENTS_PER_SWAP: usize = 30;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_that_are_swapped_under_load_lose_fail_and_double_nothing() {
     let mut stand = Stand::new().await;
     stand.put(&versioned("versioned", "1.0.0", "content"));
@@ -20,10 +20,12 @@ async fn versions_that_are_swapped_under_load_lose_fail_and_double_nothing() {
     let server = stand.posting.begin();
     let titles: Vec<String> = (0..SWAPS * EVENTS_PER_SWAP).map(|number| format!("event-{number}")).collect();
     let mut arrived = Vec::new();
-    for (swap, titles) in titles.chunks(EVENTS_PER_SWAP).enumerate() {
-        let mut adding = stand.posting.outbox.add_all(titles.to_vec());
-        // The first are on their way.
-        arrived.push(stand.posting.endpoint.next().await.body);
+    for (swap, some) in titles.chunks(EVENTS_PER_SWAP).enumerate() {
+        let mut adding = stand.posting.outbox.add_all(some.to_vec());
+        // All of those before, and the first of these; the others are on their way while the version changes.
+        while arrived.len() < swap * EVENTS_PER_SWAP + 5 {
+            arrived.push(stand.posting.endpoint.next().await.body);
+        }
         let (code, out, error) = stand.run(&["plugin", "load", &files[(swap + 1) % 2]]);
         assert_eq!(code, 0, "{out}{error}");
         says(&out, &["runs now; before it "]);
