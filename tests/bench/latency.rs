@@ -2,6 +2,7 @@
 //! to the time that this machine needs to make a write durable.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,12 +32,10 @@ pub async fn run() {
     for (label, compiles) in [("quiet", false), ("while plugins are compiled and the log is checkpointed", true)] {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
         let world = World::with_sink(1, sink(arrived).await);
-        let probe = Probe::start(&world);
+        let probe = Probe::start(world.path("probe"));
         let times = events(&world, &mut arrivals, compiles).await;
-        let (disk, late) = probe.end();
         println!("  {label}: {}", shown(&times));
-        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
-        println!("    and how much later than asked that thread woke up: {}", shown(&late));
+        probe.tell();
     }
 }
 
@@ -144,14 +143,14 @@ fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> 
 
 /// What the machine does to everybody while something else is measured: how long small appends take to be on the disk, and
 /// how long a thread that may run has to wait for a core.
-struct Probe {
+pub struct Probe {
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Probe {
-    fn start(world: &World) -> Self {
-        let mut file = std::fs::File::create(world.path("probe")).expect("a file");
+    pub fn start(path: PathBuf) -> Self {
+        let mut file = std::fs::File::create(path).expect("a file");
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
@@ -167,6 +166,13 @@ impl Probe {
             (disk, late)
         });
         Self { is_over, thread }
+    }
+
+    /// Prints what it saw.
+    pub fn tell(self) {
+        let (disk, late) = self.end();
+        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
+        println!("    and how much later than asked that thread woke up: {}", shown(&late));
     }
 
     /// Both in milliseconds.

@@ -303,9 +303,11 @@ fn install(path: &Path, bytes: &[u8], signature: Option<&str>) -> std::io::Resul
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let whole = |name: String, bytes: &[u8]| {
         let unfinished = folder.join(format!(".{name}.new"));
-        std::fs::write(&unfinished, bytes)?;
-        std::fs::File::open(&unfinished)?.sync_all()?;
-        std::fs::rename(&unfinished, folder.join(name))
+        let written = std::fs::write(&unfinished, bytes)
+            .and_then(|()| std::fs::File::open(&unfinished)?.sync_all())
+            .and_then(|()| std::fs::rename(&unfinished, folder.join(name)));
+        // Where there is no room, it takes none.
+        written.inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
     };
     match signature {
         Some(signature) => whole(format!("{file}.minisig"), signature.as_bytes())?,

@@ -97,6 +97,23 @@ async fn where_the_history_cannot_be_written_nothing_changes_until_it_can() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_written_into_the_folder_is_not_loaded_by_hand() {
+    let mut stand = Stand::new().await;
+    let mut server = stand.posting.begin();
+    let two = stand.aside("two.wasm", &versioned("versioned", "2.0.0", "content"));
+    fs::create_dir(stand.path("plugins/.versioned.wasm.new")).unwrap();
+    let (code, out, _) = stand.run(&["plugin", "load", &two]);
+    assert_eq!(code, 1, "{out}");
+    says(&out, &["versioned.wasm: cannot be written: ", "put the file there yourself"]);
+    assert_eq!(stand.runs(), (json!("1.0.0"), String::new()));
+    assert_eq!(stand.deliver(&mut server, "as before").await.1, "as before");
+    fs::remove_dir(stand.path("plugins/.versioned.wasm.new")).unwrap();
+    let (code, out, _) = stand.run(&["plugin", "load", &two]);
+    assert_eq!(code, 0, "{out}");
+    assert_eq!(stand.deliver(&mut server, "now").await.1, "now\n2.0.0");
+}
+
+#[tokio::test]
 async fn killed_right_after_a_change_it_starts_with_one_whole_version() {
     let mut stand = Stand::new().await;
     let mut server = stand.posting.begin();
