@@ -34,8 +34,9 @@ pub async fn run() {
         let world = World::with_sink(1, sink(arrived).await);
         let probe = Probe::start(world.path("probe"));
         let times = events(&world, &mut arrivals, compiles).await;
+        let noise = probe.end();
         println!("  {label}: {}", shown(&times));
-        probe.tell();
+        noise.tell();
     }
 }
 
@@ -168,17 +169,25 @@ impl Probe {
         Self { is_over, thread }
     }
 
-    /// Prints what it saw.
-    pub fn tell(self) {
-        let (disk, late) = self.end();
-        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
-        println!("    and how much later than asked that thread woke up: {}", shown(&late));
-    }
-
-    /// Both in milliseconds.
-    fn end(self) -> (Vec<f64>, Vec<f64>) {
+    /// Stops. It may take a moment.
+    pub fn end(self) -> Noise {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().expect("the probe")
+        let (disk, late) = self.thread.join().expect("the probe");
+        Noise { disk, late }
+    }
+}
+
+/// What a probe saw, in milliseconds.
+pub struct Noise {
+    disk: Vec<f64>,
+    late: Vec<f64>,
+}
+
+impl Noise {
+    /// Prints it.
+    pub fn tell(&self) {
+        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&self.disk));
+        println!("    and how much later than asked that thread woke up: {}", shown(&self.late));
     }
 }
 
@@ -187,7 +196,7 @@ pub fn shown(times: &[f64]) -> String {
     format!("half within {half:.2} ms, 99 of 100 within {most:.2} ms, the longest {longest:.1} ms")
 }
 
-pub fn quantile(values: &[f64], share: f64) -> f64 {
+fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = (share * sorted.len().saturating_sub(1) as f64).round() as usize;

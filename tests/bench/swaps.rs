@@ -5,6 +5,7 @@
 //! attempt must deliver.
 
 #[path = "../guests/versioned/patch.rs"]
+#[allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "shared with tests, which may fail so")]
 mod patch;
 mod stage;
 
@@ -12,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use switchbell::send::upgrade::Standing;
 
-use crate::latency::{quantile, shown};
+use crate::latency::{Noise, Probe, shown};
 use stage::{Stage, version};
 
 /// Deliveries a second.
 pub const RATE: usize = 1_000;
-/// How long nothing is swapped: before the first swap, and between the two kinds.
+/// How long nothing is swapped before the first swap.
 const QUIET: Duration = Duration::from_secs(5);
 const SWAPS: usize = 100;
 /// From one swap to the next, if it is as quick as that.
@@ -36,19 +37,34 @@ pub async fn run() {
     let stage = Stage::new().await;
     let load = stage.load();
     tokio::time::sleep(QUIET / 5).await;
-    let before = quiet().await;
+    let (before, calm) = watched(&stage, quiet()).await;
     let turns = (1..=SWAPS).map(|turn| if turn % 2 == 1 { "1.1.0".to_owned() } else { "1.0.0".to_owned() });
-    let swaps = swapped(&stage, turns, SWAP_EVERY).await;
-    let after = quiet().await;
-    let news = swapped(&stage, (1..=NEW_VERSIONS).map(|patch| format!("1.2.{patch}")), NEW_EVERY).await;
+    let (swaps, swapping) = watched(&stage, swapped(&stage, turns, SWAP_EVERY)).await;
+    let turns = (1..=NEW_VERSIONS).map(|patch| format!("1.2.{patch}"));
+    let (news, compiling) = watched(&stage, swapped(&stage, turns, NEW_EVERY)).await;
     let began = load.end().await;
     let arrived = stage.settled(began.len()).await;
     println!("  {} deliveries, each arrived once by one attempt; {} swaps", began.len(), swaps.len() + news.len());
     let seen = Timeline { began, arrived };
-    let usual = windows(before, &swaps);
-    seen.tell("nothing is swapped", &[before, after], &usual);
-    seen.tell(&format!("{SWAPS} swaps between two versions"), &[whole(&swaps)], &swaps);
-    seen.tell(&format!("{NEW_VERSIONS} versions that must be compiled"), &[whole(&news)], &news);
+    println!("  nothing is swapped (spans as long as those of the swaps)");
+    seen.tell(before, &windows(before, &swaps), &calm);
+    println!("  {SWAPS} swaps between two versions, every {SWAP_EVERY:?}; {}", took(&swaps));
+    seen.tell(whole(&swaps), &swaps, &swapping);
+    println!("  {NEW_VERSIONS} versions that must be compiled, every {NEW_EVERY:?}; {}", took(&news));
+    seen.tell(whole(&news), &news, &compiling);
+}
+
+/// Does this while a probe looks at the machine.
+async fn watched<T>(stage: &Stage, work: impl Future<Output = T>) -> (T, Noise) {
+    let probe = Probe::start(stage.path("probe"));
+    let came = work.await;
+    (came, tokio::task::spawn_blocking(|| probe.end()).await.expect("a probe"))
+}
+
+/// How long swaps took from the request to the answer.
+fn took(swaps: &[Span]) -> String {
+    let took: Vec<f64> = swaps.iter().map(|span| milliseconds(span.1.duration_since(span.0))).collect();
+    format!("from the request to the answer {}", shown(&took))
 }
 
 /// A while in which nothing is swapped.
@@ -97,14 +113,13 @@ struct Timeline {
 }
 
 impl Timeline {
-    fn tell(&self, label: &str, phases: &[Span], swaps: &[Span]) {
-        let during: Vec<f64> = phases.iter().flat_map(|span| self.times(*span)).collect();
+    fn tell(&self, phase: Span, swaps: &[Span], noise: &Noise) {
+        let during: Vec<f64> = self.times(phase).collect();
         let pauses: Vec<f64> = swaps.iter().filter_map(|span| self.pause(*span)).collect();
-        let took: Vec<f64> = swaps.iter().map(|span| milliseconds(span.1.duration_since(span.0))).collect();
-        let gap = phases.iter().map(|span| self.gap(*span)).fold(0.0, f64::max);
-        println!("  {label}, each span half {:.0} ms, at most {:.0} ms", quantile(&took, 0.5), quantile(&took, 1.0));
+        let gap = self.gap(phase);
         println!("    event to sink: {}; the longest gap between two arrivals {gap:.1} ms", shown(&during));
-        println!("    the longest of each span, which is the pause it makes: {}", shown(&pauses));
+        println!("    the longest of each swap's span, which is the pause it makes: {}", shown(&pauses));
+        noise.tell();
     }
 
     /// How long what began in this span took.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ pub struct Stage {
     arrivals: Arrivals,
     stop: Stop,
     tasks: [JoinHandle<()>; 2],
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Stage {
@@ -86,7 +87,12 @@ impl Stage {
         let upgrades = upgrades.steering(Arc::clone(&dispatcher));
         let (handle, stop) = (upgrades.handle(), Stop::default());
         let tasks = [tokio::spawn(upgrades.run(stop.soon.clone())), tokio::spawn(dispatcher.run(stop.clone()))];
-        Self { handle, config, inbox, counter, arrivals, stop, tasks, _folder: folder }
+        Self { handle, config, inbox, counter, arrivals, stop, tasks, folder }
+    }
+
+    /// A path in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// Begins to send events.
