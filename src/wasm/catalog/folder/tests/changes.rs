@@ -1,6 +1,7 @@
 //! The ways in which files come, change and go.
 
 use super::*;
+use crate::notification::Name;
 use crate::wasm::limits::PLUGIN_BYTES_MAX;
 
 #[test]
