@@ -36,7 +36,7 @@ lint:
 	cd examples/outbox-rust && CARGO_TARGET_DIR=../../target/examples $(CARGO) clippy --locked --quiet -- -D warnings
 
 ## Measures, and prints what it measured.
-bench: plugins
+bench: plugins guests
 	$(CARGO) bench --bench pipeline
 
 # Builds components: $(call components,NAMES,PACKAGE PREFIX,FILE PREFIX,FOLDER). A file that did not change stays as it is.

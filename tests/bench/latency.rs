@@ -2,6 +2,7 @@
 //! to the time that this machine needs to make a write durable.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,12 +32,11 @@ pub async fn run() {
     for (label, compiles) in [("quiet", false), ("while plugins are compiled and the log is checkpointed", true)] {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
         let world = World::with_sink(1, sink(arrived).await);
-        let probe = Probe::start(&world);
+        let probe = Probe::start(world.path("probe"));
         let times = events(&world, &mut arrivals, compiles).await;
-        let (disk, late) = probe.end();
+        let noise = probe.end();
         println!("  {label}: {}", shown(&times));
-        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&disk));
-        println!("    and how much later than asked that thread woke up: {}", shown(&late));
+        noise.tell();
     }
 }
 
@@ -98,7 +98,7 @@ async fn send(world: &World, inbox: &Arc<dyn Inbox>) -> Arc<Mutex<Vec<Instant>>>
     began
 }
 
-fn intake(workspace: &Workspace, text: &str) -> Intake {
+pub fn intake(workspace: &Workspace, text: &str) -> Intake {
     let answer = answer::parse(text).expect("an answer");
     let source = name("registrar");
     let one = |raw: &&serde_json::value::RawValue| -> Entry {
@@ -117,7 +117,7 @@ fn intake(workspace: &Workspace, text: &str) -> Intake {
     }
 }
 
-fn answer_text(number: usize) -> String {
+pub fn answer_text(number: usize) -> String {
     format!(
         r#"{{"events":[{{"eventId":"evt_{number}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{"campaign_id":"cmp_8f2a"}},"_meta":{{"ai.nimblebrain/notification":{{"subject":"acme-outreach.test","level":"attention","title":"event-number {number} "}}}}}}],"cursor":"c{number}"}}"#
     )
@@ -144,14 +144,14 @@ fn disturb(world: &World, busy: Arc<AtomicBool>) -> std::thread::JoinHandle<()> 
 
 /// What the machine does to everybody while something else is measured: how long small appends take to be on the disk, and
 /// how long a thread that may run has to wait for a core.
-struct Probe {
+pub struct Probe {
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Probe {
-    fn start(world: &World) -> Self {
-        let mut file = std::fs::File::create(world.path("probe")).expect("a file");
+    pub fn start(path: PathBuf) -> Self {
+        let mut file = std::fs::File::create(path).expect("a file");
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
@@ -169,14 +169,29 @@ impl Probe {
         Self { is_over, thread }
     }
 
-    /// Both in milliseconds.
-    fn end(self) -> (Vec<f64>, Vec<f64>) {
+    /// Stops. It may take a moment.
+    pub fn end(self) -> Noise {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().expect("the probe")
+        let (disk, late) = self.thread.join().expect("the probe");
+        Noise { disk, late }
     }
 }
 
-fn shown(times: &[f64]) -> String {
+/// What a probe saw, in milliseconds.
+pub struct Noise {
+    disk: Vec<f64>,
+    late: Vec<f64>,
+}
+
+impl Noise {
+    /// Prints it.
+    pub fn tell(&self) {
+        println!("    meanwhile, a small append made durable every {PROBED_EVERY:?}: {}", shown(&self.disk));
+        println!("    and how much later than asked that thread woke up: {}", shown(&self.late));
+    }
+}
+
+pub fn shown(times: &[f64]) -> String {
     let [half, most, longest] = [0.5, 0.99, 1.0].map(|share| quantile(times, share));
     format!("half within {half:.2} ms, 99 of 100 within {most:.2} ms, the longest {longest:.1} ms")
 }

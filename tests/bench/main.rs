@@ -14,6 +14,7 @@ mod poll;
 mod restart;
 mod sandbox;
 mod size;
+mod swaps;
 mod waiting;
 mod world;
 
@@ -66,6 +67,9 @@ fn main() {
         }
         if wanted("latency") {
             latency::run().await;
+        }
+        if wanted("swaps") {
+            swaps::run().await;
         }
         if wanted("waiting") {
             waiting::run().await;

@@ -1,91 +1,20 @@
 //! Hot loading through the whole program: what comes into the folder of plugins, what commands change, and what a restart
 //! begins with.
 
+mod disk;
+mod many;
+mod stand;
+
 use std::fs;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Posting, Server, run, versioned, versioned_with};
+use crate::support::{prepared, versioned, versioned_with};
+use stand::{FILE, Stand, says};
 
-/// The file in the folder.
-const FILE: &str = "plugins/versioned.wasm";
-
-/// A program whose one route delivers by version 1.0.0 of a plugin.
-struct Stand {
-    posting: Posting,
-}
-
-impl Stand {
-    async fn new() -> Self {
-        Self::with("{ url: \"AT/hook\", wait: 1 }").await
-    }
-
-    async fn with(settings: &str) -> Self {
-        let target = format!("{{ plugin: versioned, id: hook, with: {settings} }}");
-        let posting = Posting::new(&["versioned"], "", &[target]).await;
-        let stand = Self { posting };
-        fs::remove_file(stand.path(FILE)).unwrap();
-        stand.put(&versioned("versioned", "1.0.0", "plain"));
-        stand
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.posting.world.path(name)
-    }
-
-    /// Puts a file in the place of the one in the folder, whole.
-    fn put(&self, bytes: &[u8]) {
-        let aside = self.path("plugins/.aside");
-        fs::write(&aside, bytes).unwrap();
-        fs::rename(aside, self.path(FILE)).unwrap();
-    }
-
-    /// Keeps a file beside the folder.
-    fn aside(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.path(name);
-        fs::write(&path, bytes).unwrap();
-        path.display().to_string()
-    }
-
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
-        run(&self.posting.world, &self.posting.sink, arguments)
-    }
-
-    /// The one plugin, as the server lists it.
-    fn listed(&self) -> Value {
-        let (_, out, error) = self.run(&["plugin", "list", "--json"]);
-        let rows: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{error}"));
-        rows.as_array().unwrap().iter().find(|row| row["name"] == "versioned").unwrap().clone()
-    }
-
-    /// Has an event delivered, and returns what arrived.
-    async fn deliver(&mut self, server: &mut Server, title: &str) -> (String, String) {
-        self.posting.add(&["--title", title]);
-        let arrived = self.posting.endpoint.next().await;
-        server.wait_for("INFO delivered");
-        (arrived.target, arrived.body)
-    }
-
-    /// The version and digest of every attempt, newest delivery first.
-    fn attempts(&self) -> Vec<(String, String)> {
-        let (_, out, _) = self.run(&["deliveries", "list", "--json"]);
-        let deliveries: Value = serde_json::from_str(&out).unwrap();
-        let mut found = Vec::new();
-        for delivery in deliveries.as_array().unwrap() {
-            for attempt in delivery["attempts"].as_array().unwrap() {
-                let text = |key: &str| attempt[key].as_str().unwrap_or_default().to_owned();
-                found.push((text("pluginVersion"), text("pluginDigest")));
-            }
-        }
-        found
-    }
-}
-
-fn says(text: &str, expected: &[&str]) {
-    for expected in expected {
-        assert!(text.contains(expected), "it does not say {expected:?}: {text}");
-    }
+fn guest(name: &str) -> Vec<u8> {
+    fs::read(prepared(&format!("dist/guests/{name}.wasm"), "guests")).unwrap()
 }
 
 #[tokio::test]
@@ -132,6 +61,8 @@ async fn a_file_that_is_no_good_leaves_the_running_version_in_place_and_is_told(
         (versioned("versioned", "1.1.0", "refuses"), "this version takes no target"),
         (versioned("versioned", "one", "plain"), "version"),
         (b"<html>".to_vec(), "it looks like a page of the web"),
+        (guest("other-world"), "not switchbell:delivery/plugin@"),
+        (guest("foreign-import"), "imports what no plugin gets ("),
     ] {
         stand.put(&bytes);
         says(&server.wait_for("versioned.wasm: "), &[expected]);

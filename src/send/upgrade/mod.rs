@@ -24,7 +24,7 @@ mod tell;
 mod tend;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ use crate::inbox::Inbox;
 use crate::notification::Name;
 use crate::wasm::catalog::depot::{Depot, History};
 use crate::wasm::catalog::folder::{Folder, LOOK_EVERY};
-use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox, file_digest};
+use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox};
 use handle::Request;
 use prepare::{Candidate, Prepared};
 use probation::Probation;
@@ -57,6 +57,9 @@ const LOOKS_PER_TENDING: u32 = 120;
 
 /// Earlier versions that are held in memory before it is looked whether anybody needs them.
 const EARLIER_MAX: usize = 8;
+
+/// Looks between two times that what the host could not do is tried again.
+const LOOKS_PER_TRY: u32 = 10;
 
 /// What versions are judged with.
 #[derive(Clone, Debug)]
@@ -81,8 +84,8 @@ pub struct Upgrades {
     catalog: Catalog,
     /// What is wrong with files of the folder, by their paths.
     problems: BTreeMap<PathBuf, String>,
-    /// The digest of what came last for a plugin: what was begun before it and is ready after it is not taken.
-    latest: BTreeMap<Name, String>,
+    /// Plugins of which the host could not do what the folder asks for.
+    again: BTreeSet<Name>,
     /// Whose attempts change with the catalog; none in a command that works without a server.
     dispatcher: Option<Arc<Dispatcher>>,
     probation: Arc<Probation>,
@@ -128,23 +131,29 @@ impl Upgrades {
         let mut looks = 0;
         let (clock, probation) = (self.ground.clock.clone(), Arc::clone(&self.probation));
         self.tell_all_missing().await;
+        // Whatever else there is to do, the folder has its turn.
+        let mut next_look = std::pin::pin!(clock.sleep(LOOK_EVERY));
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
+                () = &mut next_look, if preparing.len() < PREPARED_MAX => {
+                    self.look(&mut preparing).await;
+                    looks = (looks + 1) % LOOKS_PER_TENDING;
+                    if u32::is_multiple_of(looks, LOOKS_PER_TRY) {
+                        self.try_again().await;
+                    }
+                    if looks == 0 {
+                        self.tend().await;
+                    }
+                    next_look.set(clock.sleep(LOOK_EVERY));
+                }
                 Some(request) = self.requests.1.recv() => self.serve(request, &mut preparing).await,
                 fault = probation.at_fault() => self.roll_back_at_fault(fault).await,
                 Some(arrived) = preparing.join_next() => match arrived {
                     Ok(arrived) => self.arrived(arrived).await,
                     Err(failed) => tracing::error!(%failed, "a plugin could not be looked at"),
                 },
-                () = clock.sleep(LOOK_EVERY), if preparing.len() < PREPARED_MAX => {
-                    self.look(&mut preparing).await;
-                    looks = (looks + 1) % LOOKS_PER_TENDING;
-                    if looks == 0 {
-                        self.tend().await;
-                    }
-                }
             }
         }
     }
@@ -153,7 +162,8 @@ impl Upgrades {
     async fn arrived(&mut self, arrived: Arrived) {
         let Arrived { candidate, prepared, reply } = arrived;
         let is_by_hand = reply.is_some();
-        if self.is_overtaken(&candidate) {
+        if let Some(name) = candidate.name.as_ref().filter(|name| !self.is_current(name, &candidate)) {
+            tracing::debug!(plugin = %name, "the file in the folder is another by now");
             return;
         }
         let came = match prepared {
@@ -168,12 +178,6 @@ impl Upgrades {
         if self.catalog.earlier().count() > EARLIER_MAX {
             self.tend().await;
         }
-    }
-
-    /// Whether something newer came for the plugin of this file while it was prepared.
-    fn is_overtaken(&self, candidate: &Candidate) -> bool {
-        let latest = candidate.name.as_ref().and_then(|name| self.latest.get(name));
-        latest.is_some_and(|latest| file_digest(&candidate.bytes).as_ref() != Some(latest))
     }
 
     /// The version of a plugin that runs.

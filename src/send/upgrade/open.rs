@@ -76,7 +76,7 @@ impl Upgrades {
             folder,
             catalog: Catalog::default(),
             problems: BTreeMap::new(),
-            latest: BTreeMap::new(),
+            again: BTreeSet::new(),
             dispatcher: None,
             probation: Arc::new(Probation::new(clock)),
             requests: mpsc::channel(REQUESTS_MAX),

@@ -8,7 +8,7 @@ use super::take::Refused;
 use super::{Ground, Upgrades};
 use crate::notification::Name;
 use crate::wasm::catalog::trust;
-use crate::wasm::{Catalog, LoadError, Plugin, file_digest};
+use crate::wasm::{Catalog, LoadError, Plugin, StepFault, file_digest};
 
 /// A file that may become a version.
 #[derive(Clone, Debug)]
@@ -55,7 +55,10 @@ pub(super) async fn load(ground: &Ground, candidate: &Candidate) -> Result<Plugi
         pinned(name)?;
     }
     let loaded = ground.sandbox.load(candidate.bytes.clone()).await;
-    let plugin = loaded.map_err(|error| Refused::new(error.to_string()))?;
+    let plugin = loaded.map_err(|error| {
+        let may_pass = matches!(&error, LoadError::Host(_) | LoadError::Describe(StepFault::Host { .. }));
+        Refused { may_pass, ..Refused::new(error.to_string()) }
+    })?;
     let described = plugin.manifest().name.clone();
     match &candidate.name {
         Some(file) if *file != described => {
@@ -72,7 +75,7 @@ pub(super) async fn examine(ground: &Ground, plugin: &Plugin, old: Option<&Plugi
     let name = &plugin.manifest().name;
     let recordings = ground.inbox.recordings(name).await;
     let recordings = recordings
-        .map_err(|error| Refused::new(format!("the recorded attempts cannot be read: {error}; try again")))?;
+        .map_err(|error| Refused::now(format!("the recorded attempts cannot be read: {error}; try again")))?;
     let config = &*ground.config;
     Ok(gate::examine(Examined { new: plugin, old, recordings: &recordings, config }).await)
 }

@@ -60,11 +60,18 @@ pub struct Refused {
     pub why: String,
     /// What the gate says, where it came so far.
     pub report: Option<Box<Report>>,
+    /// Whether the host is at fault, not the version: the same may go well later.
+    pub may_pass: bool,
 }
 
 impl Refused {
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), report: None }
+        Self { why: why.into(), report: None, may_pass: false }
+    }
+
+    /// The host cannot do it now.
+    pub(super) fn now(why: impl Into<String>) -> Self {
+        Self { may_pass: true, ..Self::new(why) }
     }
 }
 
@@ -101,15 +108,20 @@ impl Upgrades {
             report = examine(&self.ground, &plugin, running.as_ref()).await?;
         }
         match report.verdict(self.ground.config.plugins.gate) {
-            Verdict::Refuse(why) => Err(Refused { why, report: Some(Box::new(report)) }),
+            Verdict::Refuse(why) => Err(Refused { report: Some(Box::new(report)), ..Refused::new(why) }),
             Verdict::Hold(why) => self.hold(candidate, &plugin, why, report).await,
             Verdict::Pass => {
                 self.keep(candidate, &plugin, depot::Standing::Good).await?;
+                let in_folder = self.history.plugins.get(&name).and_then(|kept| kept.folder.clone());
                 if is_by_hand {
                     self.install(candidate, &plugin).await?;
-                    self.latest.insert(name.clone(), plugin.digest().to_owned());
                 }
-                let before = self.activate(&plugin, Watch::Begins).await?;
+                let activated = self.activate(&plugin, Watch::Begins).await;
+                if let (Err(_), Some(kept)) = (&activated, self.history.plugins.get_mut(&name)) {
+                    // What was written into the folder is news there.
+                    kept.folder = in_folder;
+                }
+                let before = activated?;
                 Ok(done(&plugin, Standing::Active { before }, Some(report)))
             }
         }
@@ -143,7 +155,7 @@ impl Upgrades {
         });
         let root = self.depot.root().display();
         kept.await.map_err(|error| {
-            Refused::new(format!("it cannot be kept in {root}: {error}; make room, then load it again"))
+            Refused::now(format!("it cannot be kept in {root}: {error}; make room, then load it again"))
         })?;
         let now = self.ground.clock.now();
         let kept = self.history.plugins.entry(plugin.manifest().name.clone()).or_default();
@@ -212,7 +224,7 @@ impl Upgrades {
         self.save().await?;
         if let Some(dispatcher) = &self.dispatcher {
             let changed = dispatcher.change(catalog.clone(), name).await;
-            let mistakes = changed.map_err(|error| Refused::new(format!("the store refuses the change: {error}")))?;
+            let mistakes = changed.map_err(|error| Refused::now(format!("the store refuses the change: {error}")))?;
             for mistake in mistakes {
                 tracing::error!("{}", mistake.to_string().trim_end());
             }
@@ -229,7 +241,7 @@ impl Upgrades {
         let root = self.depot.root().display();
         saved
             .await
-            .map_err(|error| Refused::new(format!("the history of plugins in {root} cannot be written: {error}")))
+            .map_err(|error| Refused::now(format!("the history of plugins in {root} cannot be written: {error}")))
     }
 
     /// Notes that a file of the folder was acted on, and what is wrong with it.
@@ -242,6 +254,16 @@ impl Upgrades {
                 self.problems.remove(&path);
             }
             Ok(_) => drop(self.problems.remove(&path)),
+            Err(refused) if refused.may_pass => {
+                // The file is taken up again; what is wrong is told once.
+                self.again.insert(name.clone());
+                let why = format!("{refused}; a file in the folder of plugins is taken up again by itself");
+                if self.problems.get(&path) != Some(&why) {
+                    tracing::error!("{}: {why}", path.display());
+                    self.problems.insert(path, why);
+                }
+                return;
+            }
             Err(refused) => {
                 if !self.is_told(name, digest.as_deref().unwrap_or_default()) && !is_start {
                     // It may still be on its way.
@@ -289,9 +311,11 @@ fn install(path: &Path, bytes: &[u8], signature: Option<&str>) -> std::io::Resul
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let whole = |name: String, bytes: &[u8]| {
         let unfinished = folder.join(format!(".{name}.new"));
-        std::fs::write(&unfinished, bytes)?;
-        std::fs::File::open(&unfinished)?.sync_all()?;
-        std::fs::rename(&unfinished, folder.join(name))
+        let written = std::fs::write(&unfinished, bytes)
+            .and_then(|()| std::fs::File::open(&unfinished)?.sync_all())
+            .and_then(|()| std::fs::rename(&unfinished, folder.join(name)));
+        // Where there is no room, it takes none.
+        written.inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
     };
     match signature {
         Some(signature) => whole(format!("{file}.minisig"), signature.as_bytes())?,

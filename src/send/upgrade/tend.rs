@@ -9,8 +9,8 @@ use super::prepare::Candidate;
 use super::take::Refused;
 use super::{Arrived, Upgrades, blocking};
 use crate::notification::Name;
-use crate::wasm::Plugin;
 use crate::wasm::catalog::folder::{Patience, Seen};
+use crate::wasm::{Plugin, file_digest};
 
 impl Upgrades {
     /// Looks at the folder and begins with what is new in it.
@@ -26,7 +26,6 @@ impl Upgrades {
                         self.problems.remove(&path);
                         self.acted_on(&name, Some(digest)).await;
                     } else {
-                        self.latest.insert(name.clone(), digest);
                         self.begin(Candidate { name: Some(name), path, bytes, signature }, None, preparing);
                     }
                 }
@@ -56,6 +55,23 @@ impl Upgrades {
         }
     }
 
+    /// Takes up again what the host could not do with files of the folder.
+    pub(super) async fn try_again(&mut self) {
+        for name in std::mem::take(&mut self.again) {
+            if self.folder.is_watched(&name) {
+                self.folder.tell_again(&name);
+            } else {
+                self.remove(&name).await;
+            }
+        }
+    }
+
+    /// Whether a file that was prepared is still what the folder holds: what came into its place is prepared by itself,
+    /// and may have been ready sooner.
+    pub(super) fn is_current(&self, name: &Name, candidate: &Candidate) -> bool {
+        file_digest(&candidate.bytes).is_some_and(|digest| self.folder.is_current(name, &digest))
+    }
+
     /// Whether a file of the folder that was refused is told of now.
     pub(super) fn is_told(&mut self, name: &Name, digest: &str) -> bool {
         self.folder.refused(name, digest, Instant::now()) == Patience::Report
@@ -65,8 +81,6 @@ impl Upgrades {
     async fn remove(&mut self, name: &Name) {
         let path = self.ground.config.plugins.directory.join(format!("{name}.wasm"));
         self.problems.remove(&path);
-        // What is still prepared of it came before.
-        self.latest.insert(name.clone(), String::new());
         let before = self.history.clone();
         let now = self.ground.clock.now();
         let Some(kept) = self.history.plugins.get_mut(name) else { return };
@@ -83,7 +97,7 @@ impl Upgrades {
             }
             Err(refused) => {
                 self.history = before;
-                self.folder.tell_again(name);
+                self.again.insert(name.clone());
                 tracing::error!(plugin = %name, "a plugin whose file is gone cannot be removed: {refused}");
             }
         }

@@ -136,7 +136,7 @@ impl From<Result<Done, Refused>> for ChangedJson {
     fn from(of: Result<Done, Refused>) -> Self {
         match of {
             Ok(done) => Self { done: Some(done.into()), refused: None },
-            Err(Refused { why, report }) => {
+            Err(Refused { why, report, .. }) => {
                 let (told, report) =
                     (report.as_ref().map(|report| report.told()), report.map(|report| report.to_json()));
                 Self { done: None, refused: Some(VersionRefusedJson { why, report, told }) }

@@ -151,6 +151,16 @@ impl Folder {
         }
     }
 
+    /// Whether this is the digest of what was settled last for `name`, and its file is not gone.
+    pub fn is_current(&self, name: &Name, digest: &str) -> bool {
+        self.files.get(OsStr::new(&file_name(name))).is_some_and(|watched| watched.is_settled_with(digest))
+    }
+
+    /// Whether there is a file for `name`.
+    pub fn is_watched(&self, name: &Name) -> bool {
+        self.files.contains_key(OsStr::new(&file_name(name)))
+    }
+
     /// The problems that there are now, each with its file, as they were told.
     pub fn problems(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.problems.iter().map(|(path, message)| (path.as_path(), message.as_str()))

@@ -101,6 +101,19 @@ impl Outbox {
         assert!(output.status.success(), "adding {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Adds events with these titles, one after the other, from one other process, which goes on by itself. Only the outbox
+    /// in Python has this.
+    pub fn add_all(&self, titles: impl IntoIterator<Item = String>) -> Child {
+        const ADD: &str = "import os, sys\n\
+            sys.path.insert(0, sys.argv[1])\n\
+            from outbox import Outbox\n\
+            outbox = Outbox(os.environ['OUTBOX_DB'])\n\
+            for title in sys.argv[2:]:\n    with outbox.transaction() as rows:\n        outbox.add(rows, 'domain.active', title=title)\n";
+        let folder = root().join("examples/outbox-python");
+        let mut command = Command::new(&self.add[0]);
+        command.args(["-c", ADD]).arg(folder).args(titles).env(self.variable, &self.file).spawn().unwrap()
+    }
+
     /// Starts it as an HTTP server that asks for a token.
     pub fn over_http(&self) -> HttpOutbox {
         let (program, first) = self.serve.split_first().unwrap();

@@ -166,6 +166,11 @@ impl Watched {
         self.told.as_ref().is_some_and(|told| told.refused == how)
     }
 
+    /// Whether what was settled last has this digest.
+    pub(super) fn is_settled_with(&self, digest: &str) -> bool {
+        self.told.as_ref().is_some_and(|told| told.digest == digest)
+    }
+
     /// Takes note that what was settled with this digest was refused.
     pub(super) fn refused(&mut self, digest: &str, now: Instant) -> Patience {
         let is_unchanged = self.stamp.is_some() && self.stamp == self.judged.map(|(stamp, _)| stamp);

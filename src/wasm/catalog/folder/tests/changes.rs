@@ -1,6 +1,7 @@
 //! The ways in which files come, change and go.
 
 use super::*;
+use crate::notification::Name;
 use crate::wasm::limits::PLUGIN_BYTES_MAX;
 
 #[test]
@@ -203,4 +204,21 @@ fn a_file_can_be_told_of_again() {
     assert_eq!(stage.looks(4), ["slack: one"]);
     stage.folder.tell_again(&"slack".parse().unwrap());
     assert_eq!(stage.looks(4), ["slack: one"]);
+}
+
+#[test]
+fn only_what_was_settled_last_is_current() {
+    let mut stage = Stage::new();
+    let slack: Name = "slack".parse().unwrap();
+    let is_current = |stage: &Stage, content: &str| stage.folder.is_current(&slack, &digest(&component(content)));
+    stage.put("slack.wasm", "one");
+    assert!(!is_current(&stage, "one") && !stage.folder.is_watched(&slack));
+    assert_eq!(stage.looks(2), ["slack: one"]);
+    assert!(is_current(&stage, "one") && stage.folder.is_watched(&slack));
+    stage.put("slack.wasm", "two");
+    assert_eq!(stage.looks(2), ["slack: two"]);
+    assert!(!is_current(&stage, "one") && is_current(&stage, "two"));
+    stage.remove("slack.wasm");
+    assert_eq!(stage.looks(2), ["slack gone"]);
+    assert!(!is_current(&stage, "two") && !stage.folder.is_watched(&slack));
 }
