@@ -123,21 +123,22 @@ pub fn tool_text(grant: &ToolGrant) -> String {
     format!("{}:{}/{}", grant.workspace, grant.connector, grant.tool)
 }
 
+/// What tests of wants and grants are made from.
 #[cfg(test)]
-mod tests {
+pub(crate) mod samples {
     use super::*;
     use crate::notification::Name;
 
-    fn wants(http: &[&str], mail: bool, tools: &[&str]) -> Wants {
+    pub(crate) fn wants(http: &[&str], mail: bool, tools: &[&str]) -> Wants {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         Wants { http: owned(http), mail, tools: owned(tools) }
     }
 
-    fn name(text: &str) -> Name {
+    pub(crate) fn name(text: &str) -> Name {
         text.parse().unwrap()
     }
 
-    fn grant(http: &[&str], mail: bool, tools: &[(&str, &str, &str)]) -> Grant {
+    pub(crate) fn grant(http: &[&str], mail: bool, tools: &[(&str, &str, &str)]) -> Grant {
         let tool = |&(workspace, connector, tool): &(&str, &str, &str)| ToolGrant {
             workspace: name(workspace),
             connector: name(connector),
@@ -146,6 +147,12 @@ mod tests {
         let http = http.iter().map(|text| http_grant(text).unwrap()).collect();
         Grant { http, mail, tools: tools.iter().map(tool).collect(), ..Grant::default() }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::{grant, wants};
+    use super::*;
 
     fn check_hosts(wanted: &[&str], granted: &[&str], missing: &[&str], unwanted: &[&str]) {
         let found = difference(&wants(wanted, false, &[]), &grant(granted, false, &[]));

@@ -56,28 +56,8 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ToolGrant, http_grant};
     use crate::send::wants::difference;
-    use crate::wasm::Wants;
-
-    fn wants(http: &[&str], mail: bool, tools: &[&str]) -> Wants {
-        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-        Wants { http: owned(http), mail, tools: owned(tools) }
-    }
-
-    fn name(text: &str) -> Name {
-        text.parse().unwrap()
-    }
-
-    fn grant(http: &[&str], mail: bool, tools: &[(&str, &str, &str)]) -> Grant {
-        let tool = |&(workspace, connector, tool): &(&str, &str, &str)| ToolGrant {
-            workspace: name(workspace),
-            connector: name(connector),
-            tool: tool.to_owned(),
-        };
-        let http = http.iter().map(|text| http_grant(text).unwrap()).collect();
-        Grant { http, mail, tools: tools.iter().map(tool).collect(), ..Grant::default() }
-    }
+    use crate::send::wants::samples::{grant, name, wants};
 
     #[test]
     fn the_lines_hold_what_stands_there_already() {
