@@ -10,6 +10,7 @@ use super::output::{fail, print_for_people, print_json};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::config::{self, Config, Loaded, Problem, Problems, Transport, process_environment};
 use crate::send::{settings_mistakes, ungranted};
+use crate::wasm::catalog::depot;
 use crate::wasm::{Catalog, Sandbox, Settings};
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +72,7 @@ impl Found {
 /// grants lack.
 async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>), ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
-    let (catalog, problems) = Catalog::open(&sandbox, &config.plugins.directory).await;
+    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins.directory, depot::root(&config.store)).await;
     let unloadable =
         |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
     let mut mistakes: Vec<Problem> =

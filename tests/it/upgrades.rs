@@ -204,6 +204,11 @@ async fn a_version_that_traps_is_rolled_back_by_itself_and_what_it_failed_is_del
     assert_eq!(versions, ["1.1.0", "1.0.0"]);
     server.stop(Signal::TERM);
 
+    // A preview is made by what runs.
+    let (code, out, error) = stand.run(&["preview", "--seq", "1"]);
+    assert_eq!(code, 0, "{out}{error}");
+    says(&out, &["1.0.0"]);
+
     // It does not come again by itself, neither at a start nor when its file is put there again; by hand it does.
     let mut server = stand.posting.serve();
     assert_eq!(stand.listed()["version"], "1.0.0");

@@ -126,6 +126,13 @@ impl Depot {
         Ok(Opened { depot, history, set_aside })
     }
 
+    /// The depot below this folder and what became of each plugin, to be read beside a server; none when there is none that
+    /// can be read.
+    pub fn read(root: &Path) -> Option<(Self, History)> {
+        let history = read_history(&root.join(HISTORY)).ok()?;
+        Some((Self { root: root.to_owned() }, history))
+    }
+
     /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root

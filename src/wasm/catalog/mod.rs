@@ -14,9 +14,12 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::notification::Name;
 
+use depot::Depot;
+
 use super::engine::Sandbox;
 use super::fault::LoadError;
 use super::limits::{LOADED_AT_ONCE_MAX, PLUGIN_BYTES_MAX, PLUGINS_MAX};
+use super::load::file_digest;
 use super::plugin::Plugin;
 
 /// The loaded plugins, by name. Immutable: what is loaded later makes another catalog.
@@ -72,6 +75,35 @@ impl Catalog {
                     catalog.plugins.insert(name, plugin);
                 }
                 Err(message) => problems.push(PluginProblem { path, message }),
+            }
+        }
+        (catalog, problems)
+    }
+
+    /// Loads the plugins that a server begins with over this directory and the depot below `root`: of a file that was set
+    /// aside, because its version was at fault, is held, or was rolled back, the version that runs instead.
+    pub async fn running(sandbox: &Sandbox, directory: &Path, root: PathBuf) -> (Self, Vec<PluginProblem>) {
+        let (mut catalog, mut problems) = Self::open(sandbox, directory).await;
+        let read = blocking(move || Ok(Depot::read(&root))).await;
+        let Ok(Some((depot, history))) = read else { return (catalog, problems) };
+        for (name, kept) in history.plugins {
+            let path = directory.join(format!("{name}.wasm"));
+            let in_folder = match catalog.get(&name) {
+                Some(plugin) => Some(plugin.digest().to_owned()),
+                None => read_file(&path).ok().and_then(|bytes| file_digest(&bytes)),
+            };
+            let Some(active) = kept.active.filter(|active| Some(active) != in_folder.as_ref()) else { continue };
+            if kept.folder != in_folder {
+                continue;
+            }
+            let bytes = blocking({
+                let depot = depot.clone();
+                move || depot.bytes(&active)
+            });
+            let Ok((bytes, _)) = bytes.await else { continue };
+            if let Ok(plugin) = sandbox.load(bytes).await {
+                catalog.plugins.insert(name, plugin);
+                problems.retain(|problem| problem.path != path);
             }
         }
         (catalog, problems)
