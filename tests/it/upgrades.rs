@@ -2,6 +2,7 @@
 //! begins with.
 
 mod disk;
+mod faults;
 mod many;
 mod stand;
 

@@ -14,7 +14,7 @@ use crate::cli::table::{aligned, count};
 use crate::config::{self, Granted, Used, process_environment};
 use crate::notification::Name;
 use crate::serve::control::{PluginJson, ProbationJson, VersionJson};
-use crate::wasm::catalog::read_file;
+use crate::wasm::catalog::{depot, read_file};
 use crate::wasm::{Catalog, Plugin, PluginProblem, file_digest};
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub(super) async fn run(file: &Path, asked: &List) -> ExitCode {
     };
     let rows = match of_server(file, &known).await {
         Ok(Some(rows)) => rows,
-        Ok(None) => match of_folder(&known).await {
+        Ok(None) => match of_folder(file, &known).await {
             Ok(rows) => rows,
             Err(code) => return code,
         },
@@ -115,9 +115,13 @@ fn running(of: PluginJson, directory: &Path, used: &mut BTreeMap<&Name, Vec<Used
 }
 
 /// What the folder holds.
-async fn of_folder(known: &Granted) -> Result<Vec<Row>, ExitCode> {
+async fn of_folder(file: &Path, known: &Granted) -> Result<Vec<Row>, ExitCode> {
     let sandbox = sandbox(known.plugins.limits)?;
-    let (catalog, problems) = Catalog::open(&sandbox, &known.plugins.directory).await;
+    let directory = &known.plugins.directory;
+    let (catalog, problems) = match config::places(file, &process_environment) {
+        Ok(places) => Catalog::running(&sandbox, directory, depot::root(&places.store)).await,
+        Err(_) => Catalog::open(&sandbox, directory).await,
+    };
     Ok(rows(known, &catalog, problems))
 }
 

@@ -13,6 +13,7 @@ use super::super::values::{KeyEntry, ToolEntry};
 use super::super::{Grant, Limits, Place, Plugins, ToolGrant, TrustedKey, Workspace, suggest};
 use super::server::{path_of, within};
 use crate::notification::Name;
+use crate::wasm::catalog::depot::{self, Depot};
 
 /// Bounds of one instance's memory, in bytes: less starts no plugin, more is no sandbox.
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 30);
@@ -31,6 +32,12 @@ pub(in crate::config) struct Checked {
     pub mail: Vec<(Name, At)>,
     /// The tools that are granted, with their places.
     pub tools: Vec<Placed<ToolGrant>>,
+}
+
+/// The plugins of which a server keeps versions beside this store.
+pub(in crate::config) fn kept(store: &Path) -> BTreeSet<Name> {
+    let kept = Depot::read(&depot::root(store));
+    kept.map_or_else(BTreeSet::new, |(_, history)| history.plugins.into_keys().collect())
 }
 
 /// Checks the section, and looks which plugins there are.

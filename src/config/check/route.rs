@@ -126,8 +126,16 @@ fn target(raw: &Placed<RawTarget>, least: Level, context: &Context<'_>, report: 
         && let Some((folder, there)) = &context.server.plugins_there
         && !there.contains(&plugin.value)
     {
-        let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
-        report.mistake(&plugin.at, format!("unknown plugin {:?}{hint}", plugin.as_str()));
+        if context.server.plugins_kept.contains(&plugin.value) {
+            let waits = format!(
+                "{plugin}.wasm is not in {folder}: without it, what this target is owed waits",
+                plugin = plugin.value
+            );
+            report.warning(&plugin.at, waits);
+        } else {
+            let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
+            report.mistake(&plugin.at, format!("unknown plugin {:?}{hint}", plugin.as_str()));
+        }
     }
     let settings = raw.with.as_ref();
     for (name, at) in settings.map_or(&[][..], |settings| &settings.secrets) {

@@ -45,6 +45,8 @@ pub(in crate::config) struct Server {
     pub tools: Vec<Placed<ToolGrant>>,
     /// The plugins' folder as written, and the names of the plugins in it; none when it cannot be read.
     pub plugins_there: Option<(String, BTreeSet<Name>)>,
+    /// The plugins of which the server keeps versions beside its store: one whose file was removed is not unknown.
+    pub plugins_kept: BTreeSet<Name>,
     pub secrets: BTreeMap<Name, Rule>,
     /// Every place where a workspace is named.
     pub mentions: Vec<Placed<Name>>,
@@ -71,9 +73,9 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
     let mail = mail::check(raw.mail, &mail::Known { granted: &granted, secrets: &secrets }, report);
     let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
     let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);
+    let store: PathBuf = raw.store.map(|store| folder.absolute.join(&store.0)).unwrap_or_default();
     Server {
         listen: raw.listen.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |listen| listen.0),
-        store: raw.store.map(|store| folder.absolute.join(&store.0)).unwrap_or_default(),
         workspaces: raw.workspaces.and_then(|path| {
             let value = path_of(&path.at, &path.value.0, report).map(|path| folder.shown.join(path))?;
             Some(Placed { at: path.at, value })
@@ -90,6 +92,8 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup
         mail,
         tools,
         plugins_there: there,
+        plugins_kept: plugins::kept(&store),
+        store,
         secrets,
         mentions,
     }

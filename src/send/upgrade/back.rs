@@ -61,7 +61,7 @@ impl Upgrades {
         };
         let target = target.clone();
         self.stand(name, &target.digest, depot::Standing::Good);
-        let came = self.go_to(name, &target, Watch::Begins).await;
+        let came = self.go_to(name, &target, Watch::Begins(self.running(name))).await;
         if came.is_err() {
             self.stand(name, &target.digest, target.standing);
         }
@@ -105,6 +105,9 @@ impl Upgrades {
             Err(refused) => {
                 if let Some(before) = standing {
                     self.stand(name, digest, before.standing);
+                }
+                if !self.stuck.insert(digest.clone()) {
+                    return;
                 }
                 tracing::error!(plugin = %name, version = label, "a version of a plugin is at fault ({why}), and there is no way back: {refused}");
             }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::prepare::{Candidate, prepare};
+use super::prepare::{Candidate, Prepared, load, prepare};
 use super::take::{Done, Refused};
 use super::view::PluginView;
-use super::{Arrived, Upgrades};
+use super::{Arrived, Ground, Upgrades};
 use crate::notification::Name;
+use crate::wasm::Catalog;
+use crate::wasm::catalog::depot::{Depot, History, Kept};
 
 /// Requests that wait; more wait for room.
 pub(super) const REQUESTS_MAX: usize = 16;
@@ -81,9 +83,11 @@ impl Upgrades {
             Request::List(reply) => drop(reply.send(self.view())),
             Request::Load(candidate, reply) => self.begin(candidate, Some(reply), preparing),
             Request::RollBack(name, version, reply) => {
+                self.next_turn(&name);
                 drop(reply.send(self.roll_back(&name, version.as_deref()).await));
             }
             Request::Approve(name, version, reply) => {
+                self.next_turn(&name);
                 drop(reply.send(self.approve(&name, version.as_deref()).await));
             }
         }
@@ -91,10 +95,12 @@ impl Upgrades {
 
     /// Begins to prepare a file, beside everything else.
     pub(super) fn begin(&self, candidate: Candidate, reply: Option<Reply>, preparing: &mut JoinSet<Arrived>) {
-        let (ground, catalog) = (self.ground.clone(), self.catalog.clone());
+        let (ground, catalog, depot) = (self.ground.clone(), self.catalog.clone(), self.depot.clone());
+        let turn = candidate.name.as_ref().map_or(0, |name| self.turn(name));
+        let history = self.history.clone();
         preparing.spawn(async move {
-            let prepared = prepare(&ground, &candidate, &catalog).await;
-            Arrived { candidate, prepared, reply }
+            let prepared = prepared(&ground, &candidate, &catalog, (&depot, &history)).await;
+            Arrived { candidate, turn, prepared, reply }
         });
     }
 
@@ -104,7 +110,23 @@ impl Upgrades {
     /// Why nothing was changed.
     pub async fn load(&mut self, from: PathBuf, bytes: Vec<u8>, signature: Option<String>) -> Result<Done, Refused> {
         let candidate = Candidate { name: None, path: from, bytes, signature };
-        let prepared = prepare(&self.ground, &candidate, &self.catalog).await?;
+        let prepared = prepared(&self.ground, &candidate, &self.catalog, (&self.depot, &self.history)).await?;
         self.take(&candidate, prepared, true).await
     }
+}
+
+/// Prepares a file that perhaps only says itself which plugin it is.
+async fn prepared(
+    ground: &Ground,
+    candidate: &Candidate,
+    catalog: &Catalog,
+    (depot, history): (&Depot, &History),
+) -> Result<Prepared, Refused> {
+    let none = Kept::default();
+    let name = match &candidate.name {
+        Some(name) => Some(name.clone()),
+        None => load(ground, candidate).await.map(|plugin| plugin.manifest().name.clone()).map(Some)?,
+    };
+    let kept = name.as_ref().and_then(|name| history.plugins.get(name)).unwrap_or(&none);
+    prepare(ground, candidate, catalog, (depot, kept)).await
 }

@@ -39,7 +39,7 @@ use crate::inbox::Inbox;
 use crate::notification::Name;
 use crate::wasm::catalog::depot::{Depot, History};
 use crate::wasm::catalog::folder::{Folder, LOOK_EVERY};
-use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox};
+use crate::wasm::{Catalog, Plugin, PluginProblem, Sandbox, file_digest};
 use handle::Request;
 use prepare::{Candidate, Prepared};
 use probation::Probation;
@@ -84,6 +84,10 @@ pub struct Upgrades {
     catalog: Catalog,
     /// What is wrong with files of the folder, by their paths.
     problems: BTreeMap<PathBuf, String>,
+    /// How often a person changed which version of a plugin runs: what was begun before that is not taken after it.
+    turns: BTreeMap<Name, u64>,
+    /// Versions at fault of which it was told that there is no way back.
+    stuck: BTreeSet<String>,
     /// Plugins of which the host could not do what the folder asks for.
     again: BTreeSet<Name>,
     /// Whose attempts change with the catalog; none in a command that works without a server.
@@ -95,6 +99,8 @@ pub struct Upgrades {
 /// A file that is prepared, and who waits for what comes of it.
 struct Arrived {
     candidate: Candidate,
+    /// The plugin's turn when it was begun; of a file of the folder.
+    turn: u64,
     prepared: Result<Prepared, Refused>,
     reply: Option<oneshot::Sender<Result<Done, Refused>>>,
 }
@@ -131,6 +137,7 @@ impl Upgrades {
         let mut looks = 0;
         let (clock, probation) = (self.ground.clock.clone(), Arc::clone(&self.probation));
         self.tell_all_missing().await;
+        self.begin_probations().await;
         // Whatever else there is to do, the folder has its turn.
         let mut next_look = std::pin::pin!(clock.sleep(LOOK_EVERY));
         loop {
@@ -160,8 +167,15 @@ impl Upgrades {
 
     /// What a file that was prepared comes to.
     async fn arrived(&mut self, arrived: Arrived) {
-        let Arrived { candidate, prepared, reply } = arrived;
+        let Arrived { candidate, turn, prepared, reply } = arrived;
         let is_by_hand = reply.is_some();
+        if let Some(name) = candidate.name.clone().filter(|name| self.turn(name) != turn) {
+            tracing::info!(plugin = %name, "a file in the folder is set aside: another version was chosen while it was looked at");
+            if self.is_current(&name, &candidate) {
+                self.acted_on(&name, file_digest(&candidate.bytes)).await;
+            }
+            return;
+        }
         if let Some(name) = candidate.name.as_ref().filter(|name| !self.is_current(name, &candidate)) {
             tracing::debug!(plugin = %name, "the file in the folder is another by now");
             return;
@@ -177,6 +191,29 @@ impl Upgrades {
         }
         if self.catalog.earlier().count() > EARLIER_MAX {
             self.tend().await;
+        }
+    }
+
+    fn turn(&self, name: &Name) -> u64 {
+        self.turns.get(name).copied().unwrap_or_default()
+    }
+
+    /// A person chose which version of a plugin runs.
+    fn next_turn(&mut self, name: &Name) {
+        *self.turns.entry(name.clone()).or_default() += 1;
+    }
+
+    /// What was on probation is so again after a start.
+    async fn begin_probations(&mut self) {
+        let watched: Vec<(Name, String)> = (self.history.plugins.iter())
+            .filter_map(|(name, kept)| Some((name.clone(), kept.watched.clone()?)))
+            .collect();
+        for (name, old) in watched {
+            let Some(new) = self.running(&name) else { continue };
+            match self.load_kept(&name, &old).await {
+                Ok(old) => self.probation.begin(new, old),
+                Err(refused) => tracing::warn!(plugin = %name, "a new version cannot be watched: {refused}"),
+            }
         }
     }
 

@@ -76,6 +76,8 @@ impl Upgrades {
             folder,
             catalog: Catalog::default(),
             problems: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            stuck: BTreeSet::new(),
             again: BTreeSet::new(),
             dispatcher: None,
             probation: Arc::new(Probation::new(clock)),
@@ -213,17 +215,21 @@ async fn begin(ground: &Ground, depot: &Depot, start: Start) -> Began {
         // The file is at hand.
         (Some(active), Some(file)) if digest.as_ref() == Some(active) => match load(ground, file).await {
             Ok(plugin) => (Some(plugin), None),
-            Err(refused) => (None, Some(refused)),
+            // Its signature may be kept and not be beside it any more.
+            Err(_) => kept_version(ground, depot, &start, active).await,
         },
         (Some(active), _) => kept_version(ground, depot, &start, active).await,
         (None, _) => (None, None),
     };
-    let is_known = digest.is_some() && (digest == start.kept.folder || digest == start.kept.active);
+    // What was refused is looked at again: what was wrong may be mended.
+    let is_set_aside = |digest: &String| start.kept.folder.as_ref() == Some(digest) && start.kept.get(digest).is_some();
+    let is_known =
+        digest.as_ref().is_some_and(|digest| Some(digest) == start.kept.active.as_ref() || is_set_aside(digest));
     let Some(file) = start.file.clone().filter(|_| !is_known || runs.is_none()) else {
         return began(start, runs, lost);
     };
     let catalog = runs.iter().fold(Catalog::default(), |catalog, plugin| catalog.with(plugin.clone()));
-    match prepare(ground, &file, &catalog).await {
+    match prepare(ground, &file, &catalog, (depot, &start.kept)).await {
         Ok(prepared) => Began { start, runs, prepared: Some(prepared), problem: lost.map(|refused| refused.why) },
         Err(refused) => began(start, runs, Some(refused)),
     }

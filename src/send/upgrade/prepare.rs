@@ -7,6 +7,7 @@ use super::report::Report;
 use super::take::Refused;
 use super::{Ground, Upgrades};
 use crate::notification::Name;
+use crate::wasm::catalog::depot::{Depot, Kept};
 use crate::wasm::catalog::trust;
 use crate::wasm::{Catalog, LoadError, Plugin, StepFault, file_digest};
 
@@ -31,10 +32,22 @@ pub(super) struct Prepared {
     pub(super) report: Report,
 }
 
-/// Checks, loads and examines a candidate against the version of its plugin that runs.
-pub(super) async fn prepare(ground: &Ground, candidate: &Candidate, catalog: &Catalog) -> Result<Prepared, Refused> {
+/// Checks, loads and examines a candidate against the version of its plugin that runs, or, where none does, the good one
+/// that ran last.
+pub(super) async fn prepare(
+    ground: &Ground,
+    candidate: &Candidate,
+    catalog: &Catalog,
+    (depot, kept): (&Depot, &Kept),
+) -> Result<Prepared, Refused> {
     let plugin = load(ground, candidate).await?;
-    let old = catalog.get(&plugin.manifest().name);
+    let name = &plugin.manifest().name;
+    let old = match (catalog.get(name), kept.previous()) {
+        (None, Some(before)) if before.digest != plugin.digest() => {
+            load_kept(ground, depot, name, &before.digest).await.ok()
+        }
+        (running, _) => running,
+    };
     let report = examine(ground, &plugin, old.as_ref()).await?;
     Ok(Prepared { plugin, old, report })
 }
@@ -81,19 +94,17 @@ pub(super) async fn examine(ground: &Ground, plugin: &Plugin, old: Option<&Plugi
 }
 
 impl Upgrades {
-    /// A version that is kept, loaded again.
+    /// A version that is at hand or kept.
     pub(super) async fn load_kept(&self, name: &Name, digest: &str) -> Result<Plugin, Refused> {
+        if let Some(plugin) = self.catalog.version(name, digest) {
+            return Ok(plugin);
+        }
         load_kept(&self.ground, &self.depot, name, digest).await
     }
 }
 
 /// A version that is kept, loaded again.
-pub(super) async fn load_kept(
-    ground: &Ground,
-    depot: &crate::wasm::catalog::depot::Depot,
-    name: &Name,
-    digest: &str,
-) -> Result<Plugin, Refused> {
+pub(super) async fn load_kept(ground: &Ground, depot: &Depot, name: &Name, digest: &str) -> Result<Plugin, Refused> {
     let kept = super::blocking({
         let (depot, digest) = (depot.clone(), digest.to_owned());
         move || depot.bytes(&digest)

@@ -46,9 +46,10 @@ pub enum Standing {
 }
 
 /// Whether a version that begins to run is on probation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Watch {
-    Begins,
+    /// It is compared with this one.
+    Begins(Option<Plugin>),
     /// Whoever goes back has seen the other version fail: nothing is to be judged against that.
     Ends,
 }
@@ -91,10 +92,17 @@ impl Upgrades {
         prepared: Prepared,
         is_by_hand: bool,
     ) -> Result<Done, Refused> {
-        let Prepared { plugin, old, mut report } = prepared;
+        let Prepared { plugin, mut old, mut report } = prepared;
         let name = plugin.manifest().name.clone();
         let running = self.running(&name);
+        if is_by_hand {
+            self.next_turn(&name);
+        }
         if running.as_ref().is_some_and(|running| running.digest() == plugin.digest()) {
+            if is_by_hand && !self.is_installed(&plugin) {
+                self.install(candidate, &plugin).await?;
+                self.save().await?;
+            }
             return Ok(done(&plugin, Standing::Already, None));
         }
         if let Some(why) = self.quarantined(&name, plugin.digest()).filter(|_| !is_by_hand) {
@@ -104,22 +112,32 @@ impl Upgrades {
             )));
         }
         // Another version came in between.
-        if running.as_ref().map(Plugin::digest) != old.as_ref().map(Plugin::digest) {
+        if running.is_some() && running.as_ref().map(Plugin::digest) != old.as_ref().map(Plugin::digest) {
             report = examine(&self.ground, &plugin, running.as_ref()).await?;
+            old = running;
         }
-        match report.verdict(self.ground.config.plugins.gate) {
+        let verdict = match report.verdict(self.ground.config.plugins.gate) {
+            // It is a way back.
+            Verdict::Hold(_) if self.has_run_well(&name, plugin.digest()) => Verdict::Pass,
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Refuse(why) => Err(Refused { report: Some(Box::new(report)), ..Refused::new(why) }),
             Verdict::Hold(why) => self.hold(candidate, &plugin, why, report).await,
             Verdict::Pass => {
+                let known = self.history.clone();
                 self.keep(candidate, &plugin, depot::Standing::Good).await?;
-                let in_folder = self.history.plugins.get(&name).and_then(|kept| kept.folder.clone());
-                if is_by_hand {
-                    self.install(candidate, &plugin).await?;
-                }
-                let activated = self.activate(&plugin, Watch::Begins).await;
-                if let (Err(_), Some(kept)) = (&activated, self.history.plugins.get_mut(&name)) {
-                    // What was written into the folder is news there.
-                    kept.folder = in_folder;
+                let activated = match is_by_hand {
+                    true => self.install(candidate, &plugin).await,
+                    false => Ok(()),
+                };
+                let activated = match activated {
+                    Ok(()) => self.activate(&plugin, Watch::Begins(old)).await,
+                    Err(refused) => Err(refused),
+                };
+                if activated.is_err() {
+                    // It stands as it stood, and what was written into the folder is news there.
+                    self.history = known;
                 }
                 let before = activated?;
                 Ok(done(&plugin, Standing::Active { before }, Some(report)))
@@ -137,6 +155,19 @@ impl Upgrades {
         self.keep(candidate, plugin, depot::Standing::Held { why: why.clone() }).await?;
         self.save().await?;
         Ok(done(plugin, Standing::Held { why }, Some(report)))
+    }
+
+    /// Whether a version ran and nothing is wrong with it.
+    fn has_run_well(&self, name: &Name, digest: &str) -> bool {
+        let known = self.history.plugins.get(name).and_then(|kept| kept.get(digest));
+        known.is_some_and(|known| known.standing == depot::Standing::Good && known.last_active_at.is_some())
+    }
+
+    /// Whether the folder holds the file of a version, as far as is known.
+    fn is_installed(&self, plugin: &Plugin) -> bool {
+        let name = &plugin.manifest().name;
+        let kept = self.history.plugins.get(name).and_then(|kept| kept.folder.as_deref());
+        kept == Some(plugin.digest()) && self.folder.is_watched(name)
     }
 
     fn quarantined(&self, name: &Name, digest: &str) -> Option<String> {
@@ -186,11 +217,15 @@ impl Upgrades {
     pub(super) async fn activate(&mut self, plugin: &Plugin, watch: Watch) -> Result<Option<String>, Refused> {
         let (name, digest) = (plugin.manifest().name.clone(), plugin.digest().to_owned());
         let before = self.history.clone();
-        let old = self.running(&name);
+        let old = match watch {
+            Watch::Begins(old) => old.filter(|old| old.digest() != digest),
+            Watch::Ends => None,
+        };
         let now = self.ground.clock.now();
         let kept = self.history.plugins.entry(name.clone()).or_default();
         let was_active = kept.active.replace(digest.clone());
         let label = was_active.as_deref().and_then(|active| kept.get(active)).map(Version::label);
+        kept.watched = old.as_ref().map(|old| old.digest().to_owned());
         for version in &mut kept.versions {
             if version.digest == digest || Some(&version.digest) == was_active.as_ref() {
                 version.last_active_at = Some(now);
@@ -201,7 +236,7 @@ impl Upgrades {
             self.history = before;
             return Err(refused);
         }
-        match old.filter(|_| watch == Watch::Begins) {
+        match old {
             Some(old) => self.probation.begin(plugin.clone(), old),
             None => self.probation.end(&name),
         }

@@ -20,7 +20,8 @@ impl Upgrades {
                 Seen::Settled { name, path, bytes, digest, signature } => {
                     let is_known = self.history.plugins.get(&name).is_some_and(|kept| {
                         let runs = kept.active.as_ref() == Some(&digest);
-                        runs || (kept.folder.as_ref() == Some(&digest) && !self.problems.contains_key(&path))
+                        let is_set_aside = kept.folder.as_ref() == Some(&digest) && kept.get(&digest).is_some();
+                        runs || (is_set_aside && !self.problems.contains_key(&path))
                     });
                     if is_known {
                         self.problems.remove(&path);
@@ -84,7 +85,7 @@ impl Upgrades {
         let before = self.history.clone();
         let now = self.ground.clock.now();
         let Some(kept) = self.history.plugins.get_mut(name) else { return };
-        kept.folder = None;
+        (kept.folder, kept.watched) = (None, None);
         let Some(active) = kept.active.take() else { return self.saved().await };
         if let Some(version) = kept.versions.iter_mut().find(|version| version.digest == active) {
             version.last_active_at = Some(now);
@@ -103,7 +104,7 @@ impl Upgrades {
         }
     }
 
-    async fn acted_on(&mut self, name: &Name, digest: Option<String>) {
+    pub(super) async fn acted_on(&mut self, name: &Name, digest: Option<String>) {
         let kept = self.history.plugins.entry(name.clone()).or_default();
         if kept.folder != digest {
             kept.folder = digest;
@@ -135,6 +136,9 @@ impl Upgrades {
         let mut keep = BTreeSet::new();
         let none = BTreeSet::new();
         for (name, kept) in &mut self.history.plugins {
+            if self.dispatcher.is_some() && self.probation.of(name).is_none() {
+                kept.watched = None;
+            }
             let mut in_use = by_name.get(name).unwrap_or(&none).clone();
             let held = self.catalog.earlier().filter(|plugin| plugin.manifest().name == *name);
             in_use.extend(held.map(|plugin| plugin.digest().to_owned()));

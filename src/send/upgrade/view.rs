@@ -68,7 +68,7 @@ impl Upgrades {
             active: kept.active().map(VersionView::from),
             others: kept.versions.iter().rev().filter(|version| !is_active(version)).map(VersionView::from).collect(),
             problem: self.problems.get(&path).cloned(),
-            probation: self.probation.of(&name),
+            probation: self.probation.of(&name).filter(|watched| kept.active.as_ref() == Some(&watched.digest)),
             in_use: earlier.map(|plugin| plugin.digest().to_owned()).collect(),
             name,
         }

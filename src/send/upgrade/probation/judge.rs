@@ -1,6 +1,7 @@
 //! Whose fault the failure of an attempt is.
 
 use serde_json::Value;
+use url::Url;
 
 use super::Suspect;
 use crate::inbox::delivery::Outcome;
@@ -135,6 +136,10 @@ fn difference(now: &Acts, before: &Acts, outcome: Outcome) -> Option<Difference>
             Some(was) => class(was, action),
             None => Class::Steps,
         };
+        let is_same_place = || was.and_then(origin).is_some_and(|was| origin(action) == Some(was));
+        if class == Class::Target && answer.is_some_and(is_down) && is_same_place() {
+            continue;
+        }
         let differs = Difference { step: index + 1, class, now: word(action), before: was.map(word) };
         let is_answered_last = index + 2 == now.len();
         match (class, answer) {
@@ -149,6 +154,13 @@ fn difference(now: &Acts, before: &Acts, outcome: Outcome) -> Option<Difference>
         }
     }
     None
+}
+
+/// The origin that a request goes to.
+fn origin(action: &str) -> Option<String> {
+    let (kind, holds) = kind(action);
+    let url = holds.get("url").filter(|_| kind == "http")?.as_str()?;
+    Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
 }
 
 /// Whether an answer comes from a place that is out of order, or from none, whatever it is asked.

@@ -27,6 +27,8 @@ struct HistoryJson {
 struct KeptJson {
     active: Option<String>,
     folder: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    watched: Option<String>,
     versions: Vec<VersionJson>,
 }
 
@@ -98,7 +100,8 @@ impl KeptJson {
             return Err(format!("{place}.active: is none of its versions"));
         }
         let folder = self.folder.map(|folder| digest(folder, &format!("{place}.folder"))).transpose()?;
-        Ok(Kept { active, folder, versions })
+        let watched = self.watched.map(|watched| digest(watched, &format!("{place}.watched"))).transpose()?;
+        Ok(Kept { active, folder, watched, versions })
     }
 }
 
@@ -147,7 +150,8 @@ fn moment(text: &str, place: &str) -> Result<Timestamp, String> {
 impl From<&Kept> for KeptJson {
     fn from(kept: &Kept) -> Self {
         let versions = kept.versions.iter().map(VersionJson::from).collect();
-        Self { active: kept.active.clone(), folder: kept.folder.clone(), versions }
+        let Kept { active, folder, watched, .. } = kept.clone();
+        Self { active, folder, watched, versions }
     }
 }
 

@@ -15,6 +15,9 @@ pub const VERSIONS_KEPT: usize = 5;
 /// file of up to 32 MiB; an attempt whose version is gone goes on with the active one.
 pub const IN_USE_KEPT_MAX: usize = 20;
 
+/// Versions in quarantine that stay known though their files are not kept: a line each.
+const QUARANTINED_KNOWN_MAX: usize = 20;
+
 /// Known versions that a message names.
 const NAMED_MAX: usize = 10;
 
@@ -35,6 +38,8 @@ pub struct Kept {
     pub active: Option<String>,
     /// The digest of the file in the folder of plugins that was acted on last, whatever came of it.
     pub folder: Option<String>,
+    /// The digest of the version that the active one is compared with, while that is on probation.
+    pub watched: Option<String>,
     /// The versions that are known, oldest first, each digest once.
     pub versions: Vec<Version>,
 }
@@ -138,7 +143,7 @@ impl Kept {
         let mut newest: Vec<&Version> = self.versions.iter().rev().collect();
         // The order of the list decides between equals.
         newest.sort_by_key(|version| std::cmp::Reverse(version.last_at()));
-        let mut keep: BTreeSet<String> = self.active.iter().cloned().collect();
+        let mut keep: BTreeSet<String> = self.active.iter().chain(&self.watched).cloned().collect();
         let counts =
             |version: &Version| version.last_active_at.is_some() || matches!(version.standing, Standing::Held { .. });
         let mut add = |max: usize, fits: &dyn Fn(&Version) -> bool| {
@@ -151,9 +156,14 @@ impl Kept {
         keep
     }
 
-    /// Forgets the versions that are not among these digests.
+    /// Forgets the versions that are not among these digests. The last `QUARANTINED_KNOWN_MAX` in quarantine stay known, so
+    /// that they do not come again by themselves.
     pub fn forget_others(&mut self, keep: &BTreeSet<String>) {
-        self.versions.retain(|version| keep.contains(&version.digest));
+        let is_quarantined = |version: &Version| matches!(version.standing, Standing::Quarantined { .. });
+        let quarantined = self.versions.iter().rev().filter(|version| is_quarantined(version));
+        let quarantined: BTreeSet<String> =
+            quarantined.take(QUARANTINED_KNOWN_MAX).map(|version| version.digest.clone()).collect();
+        self.versions.retain(|version| keep.contains(&version.digest) || quarantined.contains(&version.digest));
     }
 
     /// The version that is active.

@@ -183,7 +183,7 @@ fn pruning_removes_forgotten_versions_and_unfinished_writes_only() {
 fn history() -> History {
     let versions =
         vec![version(1, Some(10), Standing::Good), version(2, None, held()), version(3, Some(30), quarantined())];
-    let slack = Kept { active: Some(digest(1)), folder: Some(digest(9)), versions };
+    let slack = Kept { active: Some(digest(1)), folder: Some(digest(9)), watched: Some(digest(2)), versions };
     let plugins = [("slack", slack), ("mail", Kept::default())];
     History { plugins: plugins.map(|(name, kept)| (name.parse::<Name>().unwrap(), kept)).into() }
 }

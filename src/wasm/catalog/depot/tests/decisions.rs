@@ -3,7 +3,7 @@
 use super::*;
 
 fn kept(active: Option<u8>, versions: Vec<Version>) -> Kept {
-    Kept { active: active.map(digest), folder: None, versions }
+    Kept { active: active.map(digest), folder: None, watched: None, versions }
 }
 
 #[test]
