@@ -72,7 +72,7 @@ impl Found {
 /// grants lack.
 async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>), ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
-    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins.directory, depot::root(&config.store)).await;
+    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins, depot::root(&config.store)).await;
     let unloadable =
         |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
     let mut mistakes: Vec<Problem> =

@@ -30,7 +30,7 @@ pub(super) enum Command {
     List(list::List),
     /// Loads a plugin, or another version of one, and writes it into the folder.
     ///
-    /// It passes the same gate as a file that is put into the folder. Ends with 1 when it is refused.
+    /// It passes the same gate as a file that is put into the folder. Ends with 1 when it is refused or held.
     Load(change::Load),
     /// Goes back to the version that ran before, or to a named one.
     Rollback(change::Named),

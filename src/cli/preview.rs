@@ -90,7 +90,7 @@ async fn preview(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let matched = matched(workspace, &found.notification, asked.route.as_ref())?;
     let settings = Settings { key: Some(found.keys.sandbox()), ..Settings::new(config.plugins.limits) };
     let sandbox = Sandbox::new(settings).map_err(fail)?;
-    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins.directory, depot::root(&config.store)).await;
+    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins, depot::root(&config.store)).await;
     let effects = Effects::new(&config, &clock).map_err(fail)?;
     let previewer = Previewer { config: &config, catalog: &catalog, effects: &effects, keys: &found.keys };
     let mut shown = Vec::new();

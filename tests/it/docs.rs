@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::support::{prepared, root};
@@ -127,7 +128,33 @@ fn folder(operator: &str, workspace: &str) -> TempDir {
     for from in plugins.chain([prepared("dist/guests/smallest.wasm", "guests")]) {
         fs::copy(&from, folder.path().join("plugins").join(from.file_name().unwrap())).unwrap();
     }
+    if operator.contains("trust: [\"minisign:") {
+        write("switchbell.yaml", &signed(operator, folder.path()));
+    }
     folder
+}
+
+/// Signs the plugins of a folder, and names the key and the digests in the place of those that are shown.
+fn signed(operator: &str, folder: &Path) -> String {
+    let minisign = |arguments: &[&str]| {
+        let mut command = Command::new("minisign");
+        let status = command.args(arguments).current_dir(folder).stdout(Stdio::null()).status();
+        assert!(status.expect("minisign is missing: `make debian` installs it").success(), "{arguments:?}");
+    };
+    minisign(&["-G", "-W", "-f", "-p", "key.pub", "-s", "key"]);
+    let plugins = fs::read_dir(folder.join("plugins")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    for plugin in &plugins {
+        minisign(&["-S", "-s", "key", "-m", plugin.to_str().unwrap()]);
+    }
+    let key = fs::read_to_string(folder.join("key.pub")).unwrap().lines().nth(1).unwrap().to_owned();
+    let shown = |start: &str, length: usize| {
+        let at = operator.find(start).unwrap() + start.len();
+        operator[at..at + length].to_owned()
+    };
+    let digest = Sha256::digest(fs::read(folder.join("plugins/smallest.wasm")).unwrap());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let operator = operator.replace(&shown("\"minisign:", key.len()), &key);
+    operator.replace(&shown("\"sha256:", digest.len()), &digest)
 }
 
 /// A private key in PEM (PKCS#8), made anew.

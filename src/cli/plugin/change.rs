@@ -176,7 +176,8 @@ fn say(came: Result<ChangedJson, ExitCode>, as_json: bool) -> ExitCode {
         Err(code) => return code,
     };
     let printed = if as_json { print_json(&came) } else { print_for_people(&told(&came)) };
-    if came.refused.is_some() { ExitCode::from(FOUND_WRONG) } else { printed }
+    let is_held = came.done.as_ref().is_some_and(|done| done.standing == "held");
+    if came.refused.is_some() || is_held { ExitCode::from(FOUND_WRONG) } else { printed }
 }
 
 fn told(came: &ChangedJson) -> String {

@@ -119,7 +119,7 @@ async fn of_folder(file: &Path, known: &Granted) -> Result<Vec<Row>, ExitCode> {
     let sandbox = sandbox(known.plugins.limits)?;
     let directory = &known.plugins.directory;
     let (catalog, problems) = match config::places(file, &process_environment) {
-        Ok(places) => Catalog::running(&sandbox, directory, depot::root(&places.store)).await,
+        Ok(places) => Catalog::running(&sandbox, &known.plugins, depot::root(&places.store)).await,
         Err(_) => Catalog::open(&sandbox, directory).await,
     };
     Ok(rows(known, &catalog, problems))

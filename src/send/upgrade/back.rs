@@ -1,6 +1,7 @@
 //! Going back to a version that is kept, and letting in one that is held.
 
 use super::Upgrades;
+use super::prepare::examine;
 use super::probation::Fault;
 use super::take::{Done, Refused, Standing, Watch};
 use crate::notification::Name;
@@ -61,11 +62,21 @@ impl Upgrades {
         };
         let target = target.clone();
         self.stand(name, &target.digest, depot::Standing::Good);
-        let came = self.go_to(name, &target, Watch::Begins(self.running(name))).await;
+        let came = self.let_in(name, &target).await;
         if came.is_err() {
             self.stand(name, &target.digest, target.standing);
         }
         came
+    }
+
+    /// Has a version that was held run, with its file in the folder, and says what it does otherwise.
+    async fn let_in(&mut self, name: &Name, target: &Version) -> Result<Done, Refused> {
+        let old = self.running(name);
+        let plugin = self.load_kept(name, &target.digest).await?;
+        let report = examine(&self.ground, &plugin, old.as_ref()).await.ok();
+        self.install_kept(&plugin).await?;
+        let done = self.go_to(name, target, Watch::Begins(old)).await?;
+        Ok(Done { report, ..done })
     }
 
     /// Has a version that is kept run.

@@ -86,6 +86,8 @@ pub struct Upgrades {
     problems: BTreeMap<PathBuf, String>,
     /// How often a person changed which version of a plugin runs: what was begun before that is not taken after it.
     turns: BTreeMap<Name, u64>,
+    /// The digests of versions that attempts which are not over began on, when it was looked last.
+    in_use: BTreeSet<String>,
     /// Versions at fault of which it was told that there is no way back.
     stuck: BTreeSet<String>,
     /// Plugins of which the host could not do what the folder asks for.

@@ -77,6 +77,7 @@ impl Upgrades {
             catalog: Catalog::default(),
             problems: BTreeMap::new(),
             turns: BTreeMap::new(),
+            in_use: BTreeSet::new(),
             stuck: BTreeSet::new(),
             again: BTreeSet::new(),
             dispatcher: None,

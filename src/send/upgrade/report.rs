@@ -183,6 +183,11 @@ impl Report {
         }
     }
 
+    /// How many recorded deliveries it makes otherwise, by class; none where it makes all of them alike.
+    pub fn differences_told(&self) -> Option<String> {
+        (!self.replays.different.is_empty()).then(|| self.counts_told())
+    }
+
     /// As JSON.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(wire::Wire::from(self)).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! From an examined version to the one that runs.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::gate::Verdict;
 use super::prepare::{Candidate, Prepared, examine};
@@ -140,6 +140,9 @@ impl Upgrades {
                     self.history = known;
                 }
                 let before = activated?;
+                if let Some(differences) = report.differences_told().filter(|_| !is_by_hand) {
+                    tracing::warn!(plugin = %name, "the new version does something else than the one before: {differences}");
+                }
                 Ok(done(&plugin, Standing::Active { before }, Some(report)))
             }
         }
@@ -192,6 +195,20 @@ impl Upgrades {
         let kept = self.history.plugins.entry(plugin.manifest().name.clone()).or_default();
         know(kept, plugin, standing, now);
         Ok(())
+    }
+
+    /// Writes the file of a version that is kept into the folder, unless it is there.
+    pub(super) async fn install_kept(&mut self, plugin: &Plugin) -> Result<(), Refused> {
+        if self.is_installed(plugin) {
+            return Ok(());
+        }
+        let kept = blocking({
+            let (depot, digest) = (self.depot.clone(), plugin.digest().to_owned());
+            move || depot.bytes(&digest)
+        });
+        let (bytes, signature) = kept.await.map_err(|error| Refused::new(format!("its file is lost: {error}")))?;
+        let path = PathBuf::from(format!("{}.wasm", plugin.manifest().name));
+        self.install(&Candidate { name: None, path, bytes, signature }, plugin).await
     }
 
     /// Writes the file of a version that somebody loads into the folder, so that the folder shows what runs.

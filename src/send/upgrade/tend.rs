@@ -132,6 +132,7 @@ impl Upgrades {
         for (name, digest) in in_use {
             by_name.entry(name).or_default().insert(digest);
         }
+        self.in_use = by_name.values().flatten().cloned().collect();
         self.hold_earlier(&by_name).await;
         let mut keep = BTreeSet::new();
         let none = BTreeSet::new();

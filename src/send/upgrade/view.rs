@@ -23,7 +23,7 @@ pub struct PluginView {
     pub problem: Option<String>,
     /// How the version that runs does, while it is watched.
     pub probation: Option<probation::Standing>,
-    /// Earlier versions that attempts which began on them still need.
+    /// The digests of versions that attempts which are not over began on, when it was looked last.
     pub in_use: Vec<String>,
 }
 
@@ -63,13 +63,12 @@ impl Upgrades {
         let kept = self.history.plugins.get(&name).unwrap_or(&none);
         let is_active = |version: &&depot::Version| kept.active.as_ref() == Some(&version.digest);
         let path = self.ground.config.plugins.directory.join(format!("{name}.wasm"));
-        let earlier = self.catalog.earlier().filter(|plugin| plugin.manifest().name == name);
         PluginView {
             active: kept.active().map(VersionView::from),
             others: kept.versions.iter().rev().filter(|version| !is_active(version)).map(VersionView::from).collect(),
             problem: self.problems.get(&path).cloned(),
             probation: self.probation.of(&name).filter(|watched| kept.active.as_ref() == Some(&watched.digest)),
-            in_use: earlier.map(|plugin| plugin.digest().to_owned()).collect(),
+            in_use: self.in_use.iter().cloned().collect(),
             name,
         }
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
 
+use crate::config::{Plugins, TrustedKey};
 use crate::notification::Name;
 
 use depot::Depot;
@@ -82,8 +83,26 @@ impl Catalog {
 
     /// Loads the plugins that a server begins with over this directory and the depot below `root`: of a file that was set
     /// aside, because its version was at fault, is held, or was rolled back, the version that runs instead.
-    pub async fn running(sandbox: &Sandbox, directory: &Path, root: PathBuf) -> (Self, Vec<PluginProblem>) {
+    /// What the signatures and pins of `plugins` do not let in is a problem, as it is there.
+    pub async fn running(sandbox: &Sandbox, plugins: &Plugins, root: PathBuf) -> (Self, Vec<PluginProblem>) {
+        let directory = plugins.directory.as_path();
         let (mut catalog, mut problems) = Self::open(sandbox, directory).await;
+        let mut not_let_in = Vec::new();
+        for (name, plugin) in &catalog.plugins {
+            let path = directory.join(format!("{name}.wasm"));
+            let looked = blocking({
+                let (path, keys) = (path.clone(), plugins.trust.clone());
+                move || Ok(trusted(&path, &keys))
+            });
+            let pin = plugins.pins.get(name).map(String::as_str);
+            let mistake = looked.await.unwrap_or_else(|error| Err(error.to_string())).err();
+            let mistake = mistake.or_else(|| trust::pin_mistake(name, plugin.digest(), pin));
+            not_let_in.extend(mistake.map(|message| (name.clone(), PluginProblem { path, message })));
+        }
+        for (name, problem) in not_let_in {
+            catalog.plugins.remove(&name);
+            problems.push(problem);
+        }
         let read = blocking(move || Ok(Depot::read(&root))).await;
         let Ok(Some((depot, history))) = read else { return (catalog, problems) };
         for (name, kept) in history.plugins {
@@ -178,6 +197,16 @@ impl Catalog {
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.plugins.keys()
     }
+}
+
+/// Whether the file at `path` is signed as the keys ask for.
+fn trusted(path: &Path, keys: &[TrustedKey]) -> Result<(), String> {
+    let bytes = read_file(path).map_err(|error| error.to_string())?;
+    let mut signature = path.as_os_str().to_owned();
+    signature.push(".minisig");
+    let signature = std::fs::read_to_string(signature).ok();
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    trust::verify(&bytes, signature.as_deref(), keys).map(drop).map_err(|untrusted| untrusted.told(&file))
 }
 
 /// Runs what waits for the disk off the async threads.

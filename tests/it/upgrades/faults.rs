@@ -133,3 +133,35 @@ async fn what_runs_is_written_into_the_folder_when_it_is_loaded_by_hand_and_its_
     says(&out, &["runs already"]);
     assert_eq!(fs::read(stand.path(FILE)).unwrap(), fs::read(one).unwrap());
 }
+
+#[tokio::test]
+async fn commands_without_a_server_let_in_what_a_server_would() {
+    let stand = Stand::new().await;
+    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
+    let pin = format!("plugins:\n  pins: {{ versioned: \"sha256:{}\" }}\n", "0".repeat(64));
+    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", &pin));
+    for command in ["check", "plugin list"] {
+        let (code, out, error) = stand.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(code, 1, "{out}{error}");
+        says(&format!("{out}{error}"), &["versioned.wasm", "pins"]);
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_is_loaded_and_held_says_what_it_does_otherwise_when_it_is_approved_and_comes_into_the_folder() {
+    let mut stand = Stand::new().await;
+    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
+    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+    let mut server = stand.posting.begin();
+    stand.deliver(&mut server, "recorded").await;
+    server.wait_for("the attempt is recorded");
+    let other = stand.aside("other.wasm", &versioned("versioned", "1.1.0", "target"));
+    let (code, out, _) = stand.run(&["plugin", "load", &other]);
+    assert_eq!(code, 1, "{out}");
+    says(&out, &["is held", "1 target", "+", "/hook/elsewhere"]);
+    assert_ne!(fs::read(stand.path(FILE)).unwrap(), fs::read(&other).unwrap());
+    let (code, out, _) = stand.run(&["plugin", "approve", "versioned"]);
+    assert_eq!(code, 0, "{out}");
+    says(&out, &["runs now", "1 target", "/hook/elsewhere"]);
+    assert_eq!(fs::read(stand.path(FILE)).unwrap(), fs::read(&other).unwrap());
+}
