@@ -8,8 +8,12 @@ use serde::Serialize;
 
 use super::output::{fail, print_for_people, print_json};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
+use crate::clock::Clock;
 use crate::config::{self, Config, Loaded, Problem, Problems, Transport, process_environment};
-use crate::send::{settings_mistakes, ungranted};
+use crate::send::effect::Effects;
+use crate::send::keys::Keys;
+use crate::send::preview::Previewer;
+use crate::send::{refusals, settings_mistakes, ungranted};
 use crate::wasm::catalog::depot;
 use crate::wasm::{Catalog, Sandbox, Settings};
 
@@ -69,7 +73,7 @@ impl Found {
 }
 
 /// What the plugins say: as mistakes files that do not load and settings that a plugin does not take, as warnings what the
-/// grants lack.
+/// grants lack and what else the guard would refuse.
 async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>), ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
     let (catalog, problems) = Catalog::running(&sandbox, &config.plugins, depot::root(&config.store)).await;
@@ -79,7 +83,17 @@ async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>)
         problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
     // A plugin that did not load is reported once, above.
     mistakes.extend(settings_mistakes(config, &catalog).await);
-    Ok((mistakes, ungranted(config, &catalog)))
+    let mut warnings = ungranted(config, &catalog);
+    let clock = Clock::system();
+    let effects = Effects::new(config, &clock).map_err(fail)?;
+    let previewer = Previewer { config, catalog: &catalog, effects: &effects, keys: &Keys::of_nothing() };
+    // What the grants lack is told already, with the lines to add.
+    let is_told = |refused: &Problem| {
+        warnings.iter().any(|told| told.file == refused.file && told.path.starts_with(&refused.path))
+    };
+    let refused: Vec<Problem> = refusals(&previewer, clock.now()).await.into_iter().filter(|it| !is_told(it)).collect();
+    warnings.extend(refused);
+    Ok((mistakes, warnings))
 }
 
 /// Connectors whose program is not on this machine. A warning: it may be there where the server runs.

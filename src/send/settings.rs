@@ -200,7 +200,7 @@ pub(super) fn refused(placed: &Placed<'_>, error: CheckError) -> Vec<Problem> {
     }
 }
 
-fn problem(placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
+pub(super) fn problem(placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
     Problem {
         file: placed.workspace.file.clone(),
         place: place(placed.target, pointer),

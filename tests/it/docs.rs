@@ -29,7 +29,7 @@ const MANIFEST: &str = r#"{ "_meta": { "ai.nimblebrain/host": { "host_version": 
 const VALUE: &str = "a-token-for-the-documents";
 /// What stands around a part of a route.
 const AROUND_A_ROUTE: &str = "members: { admin@example.com: admin }
-connectors: { registrar: { url: \"https://mcp.example.com/mcp\" } }
+connectors: { registrar: { url: \"https://mcp.example.com/mcp\" }, desk: { url: \"https://desk.example.com/mcp\" } }
 routes:
   - name: shown
     owner: admin@example.com

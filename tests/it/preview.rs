@@ -151,3 +151,18 @@ async fn a_preview_says_when_a_target_would_hear_of_it() {
         stage.made(&[], 0, &[says]);
     }
 }
+
+#[tokio::test]
+async fn a_check_warns_of_a_target_whose_secret_the_plugin_puts_in_another_place_than_its_rule_names() {
+    let mut stage = stage().await;
+    stage.check(&["check"], 0, &["the configuration is good"]);
+    let rule = "slack-ops: { env: SLACK_OPS, in: \"header:Authorization\", hosts: [127.0.0.1], workspaces: [acme] }";
+    let file = operator(&stage.sink, "{ outbox: { run: [cat], workspaces: [acme] } }");
+    let lines =
+        file.lines().map(|line| if line.contains("slack-ops:") { format!("  {rule}") } else { line.to_owned() });
+    stage.world.write("switchbell.yaml", &lines.map(|line| line + "\n").collect::<String>());
+    let says =
+        ["routes[0].deliver[0].with", "every delivery will be refused: secret slack-ops may not stand in the URL"];
+    stage.check(&["check"], 0, &says);
+    stage.check(&["check", "--deny-warnings"], 1, &says);
+}
