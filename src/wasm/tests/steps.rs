@@ -187,6 +187,17 @@ async fn at_once(attempt: &mut Attempt) -> Option<Result<Action, StepFault>> {
     .await
 }
 
+/// Whether steps are made elsewhere and waited for. One may be over before it is looked for; in place all are.
+async fn is_waited_for(plugin: &Plugin) -> bool {
+    for _ in 0..TRIAL_STEPS / 2 {
+        let mut attempt = plugin.attempt(delivery("count"));
+        if at_once(&mut attempt).await.is_none() {
+            return true;
+        }
+    }
+    false
+}
+
 #[test]
 fn steps_of_a_quick_plugin_are_made_in_place_and_of_a_new_one_are_not() {
     prepared(async {
@@ -199,7 +210,7 @@ fn steps_of_a_quick_plugin_are_made_in_place_and_of_a_new_one_are_not() {
                 attempt.answer(http(200, ""));
                 assert_eq!(noted(attempt.step().await), "2");
                 let new = Sandbox::new(settings()).unwrap().load(guest("puppet")).await.unwrap();
-                assert!(at_once(&mut new.attempt(delivery("count"))).await.is_none());
+                assert!(is_waited_for(&new).await);
                 return;
             }
             assert!(round < 99, "never in place");
@@ -213,8 +224,7 @@ fn steps_of_a_quick_plugin_are_made_in_place_and_of_a_new_one_are_not() {
 fn no_step_is_made_in_place_on_a_thread_that_was_not_prepared() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     runtime.block_on(async {
-        let mut attempt = load_quick().await.attempt(delivery("count"));
-        assert!(at_once(&mut attempt).await.is_none());
+        assert!(is_waited_for(&load_quick().await).await);
     });
 }
 
