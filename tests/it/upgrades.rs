@@ -124,9 +124,7 @@ async fn commands_load_roll_back_and_list_beside_a_server_and_without_one() {
 
 #[tokio::test]
 async fn a_strict_gate_holds_what_goes_elsewhere_until_it_is_approved() {
-    let mut stand = Stand::new().await;
-    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
-    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+    let mut stand = Stand::strict().await;
     let mut server = stand.posting.begin();
     stand.deliver(&mut server, "recorded").await;
     server.wait_for("the attempt is recorded");

@@ -45,9 +45,7 @@ async fn all_that_a_version_at_fault_rejected_is_delivered_by_the_one_before_als
 
 #[tokio::test]
 async fn a_version_that_was_approved_is_on_probation() {
-    let mut stand = Stand::new().await;
-    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
-    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+    let mut stand = Stand::strict().await;
     let mut server = stand.posting.begin();
     // Older, so that it is held; nothing was delivered, so that the gate does not see that it traps.
     stand.put(&versioned("versioned", "0.9.0", "traps"));
@@ -60,9 +58,7 @@ async fn a_version_that_was_approved_is_on_probation() {
 
 #[tokio::test]
 async fn with_a_strict_gate_the_file_of_a_version_that_ran_well_is_a_way_back() {
-    let mut stand = Stand::new().await;
-    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
-    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+    let mut stand = Stand::strict().await;
     let mut server = stand.posting.begin();
     stand.put(&versioned("versioned", "1.1.0", "plain"));
     says(&server.wait_for("another version of a plugin runs"), &["version=1.1.0"]);
@@ -149,9 +145,7 @@ async fn commands_without_a_server_let_in_what_a_server_would() {
 
 #[tokio::test]
 async fn a_version_that_is_loaded_and_held_says_what_it_does_otherwise_when_it_is_approved_and_comes_into_the_folder() {
-    let mut stand = Stand::new().await;
-    let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
-    stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+    let mut stand = Stand::strict().await;
     let mut server = stand.posting.begin();
     stand.deliver(&mut server, "recorded").await;
     server.wait_for("the attempt is recorded");

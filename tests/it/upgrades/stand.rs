@@ -19,6 +19,14 @@ impl Stand {
         Self::with("{ url: \"AT/hook\", wait: 1 }").await
     }
 
+    /// With a gate that holds what is to be approved.
+    pub async fn strict() -> Self {
+        let stand = Self::new().await;
+        let file = fs::read_to_string(stand.path("switchbell.yaml")).unwrap();
+        stand.posting.world.write("switchbell.yaml", &file.replace("plugins:\n", "plugins:\n  gate: strict\n"));
+        stand
+    }
+
     pub async fn with(settings: &str) -> Self {
         let target = format!("{{ plugin: versioned, id: hook, with: {settings} }}");
         let posting = Posting::new(&["versioned"], "", &[target]).await;
