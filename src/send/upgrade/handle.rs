@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::prepare::{Candidate, Prepared, load, prepare};
+use super::prepare::{Candidate, prepare};
 use super::take::{Done, Refused};
 use super::view::PluginView;
-use super::{Arrived, Ground, Upgrades};
+use super::{Arrived, Upgrades};
 use crate::notification::Name;
-use crate::wasm::Catalog;
-use crate::wasm::catalog::depot::{Depot, History, Kept};
 
 /// Requests that wait; more wait for room.
 pub(super) const REQUESTS_MAX: usize = 16;
@@ -99,7 +97,7 @@ impl Upgrades {
         let turn = candidate.name.as_ref().map_or(0, |name| self.turn(name));
         let history = self.history.clone();
         preparing.spawn(async move {
-            let prepared = prepared(&ground, &candidate, &catalog, (&depot, &history)).await;
+            let prepared = prepare(&ground, &candidate, &catalog, (&depot, &history)).await;
             Arrived { candidate, turn, prepared, reply }
         });
     }
@@ -110,23 +108,7 @@ impl Upgrades {
     /// Why nothing was changed.
     pub async fn load(&mut self, from: PathBuf, bytes: Vec<u8>, signature: Option<String>) -> Result<Done, Refused> {
         let candidate = Candidate { name: None, path: from, bytes, signature };
-        let prepared = prepared(&self.ground, &candidate, &self.catalog, (&self.depot, &self.history)).await?;
+        let prepared = prepare(&self.ground, &candidate, &self.catalog, (&self.depot, &self.history)).await?;
         self.take(&candidate, prepared, true).await
     }
-}
-
-/// Prepares a file that perhaps only says itself which plugin it is.
-async fn prepared(
-    ground: &Ground,
-    candidate: &Candidate,
-    catalog: &Catalog,
-    (depot, history): (&Depot, &History),
-) -> Result<Prepared, Refused> {
-    let none = Kept::default();
-    let name = match &candidate.name {
-        Some(name) => Some(name.clone()),
-        None => load(ground, candidate).await.map(|plugin| plugin.manifest().name.clone()).map(Some)?,
-    };
-    let kept = name.as_ref().and_then(|name| history.plugins.get(name)).unwrap_or(&none);
-    prepare(ground, candidate, catalog, (depot, kept)).await
 }

@@ -16,7 +16,7 @@ use super::probation::Probation;
 use super::take::{Refused, know};
 use super::{Ground, Upgrades, blocking};
 use crate::notification::Name;
-use crate::wasm::catalog::depot::{self, Depot, DepotError, Kept};
+use crate::wasm::catalog::depot::{self, Depot, DepotError, History, Kept};
 use crate::wasm::catalog::folder::{Folder, Seen};
 use crate::wasm::{Catalog, Plugin, file_digest};
 
@@ -230,7 +230,8 @@ async fn begin(ground: &Ground, depot: &Depot, start: Start) -> Began {
         return began(start, runs, lost);
     };
     let catalog = runs.iter().fold(Catalog::default(), |catalog, plugin| catalog.with(plugin.clone()));
-    match prepare(ground, &file, &catalog, (depot, &start.kept)).await {
+    let history = History { plugins: BTreeMap::from([(start.name.clone(), start.kept.clone())]) };
+    match prepare(ground, &file, &catalog, (depot, &history)).await {
         Ok(prepared) => Began { start, runs, prepared: Some(prepared), problem: lost.map(|refused| refused.why) },
         Err(refused) => began(start, runs, Some(refused)),
     }

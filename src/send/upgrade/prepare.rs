@@ -7,7 +7,7 @@ use super::report::Report;
 use super::take::Refused;
 use super::{Ground, Upgrades};
 use crate::notification::Name;
-use crate::wasm::catalog::depot::{Depot, Kept};
+use crate::wasm::catalog::depot::{Depot, History, Kept};
 use crate::wasm::catalog::trust;
 use crate::wasm::{Catalog, LoadError, Plugin, StepFault, file_digest};
 
@@ -38,11 +38,12 @@ pub(super) async fn prepare(
     ground: &Ground,
     candidate: &Candidate,
     catalog: &Catalog,
-    (depot, kept): (&Depot, &Kept),
+    (depot, history): (&Depot, &History),
 ) -> Result<Prepared, Refused> {
     let plugin = load(ground, candidate).await?;
     let name = &plugin.manifest().name;
-    let old = match (catalog.get(name), kept.previous()) {
+    let before = history.plugins.get(name).and_then(Kept::previous);
+    let old = match (catalog.get(name), before) {
         (None, Some(before)) if before.digest != plugin.digest() => {
             load_kept(ground, depot, name, &before.digest).await.ok()
         }
