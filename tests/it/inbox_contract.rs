@@ -4,6 +4,7 @@
 mod attempts;
 mod book;
 mod claims;
+mod fold;
 mod intake;
 mod known;
 mod memory;
@@ -109,8 +110,11 @@ macro_rules! keeps_the_contract {
                 a_place_that_is_given_up_goes_to_the_surplus_at_once,
                 a_digest_of_one_closes_at_once,
                 what_is_urgent_passes_a_surplus,
+                a_digest_that_what_was_due_before_it_took_away_is_not_looked_at_again,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
+            fold:
+                what_is_sent_is_what_the_plan_folded_says;
             people:
                 an_acknowledgement_suppresses_what_waits_at_once,
                 an_agents_acknowledgement_counts_where_the_target_says_so,
