@@ -12,6 +12,7 @@ mod people;
 mod recording;
 pub mod sqlite;
 mod store;
+mod target_state;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use store::Inbox;
+pub use target_state::{TargetState, WAITING_MAX};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]
