@@ -13,6 +13,7 @@ mod people;
 mod recording;
 pub mod sqlite;
 mod store;
+mod target_state;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use store::Inbox;
+pub use target_state::{TargetState, WAITING_MAX};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]

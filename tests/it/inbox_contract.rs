@@ -4,6 +4,7 @@
 mod attempts;
 mod book;
 mod claims;
+mod forecast;
 mod intake;
 mod known;
 mod memory;
@@ -111,6 +112,9 @@ macro_rules! keeps_the_contract {
                 what_is_urgent_passes_a_surplus,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
+            forecast:
+                what_is_foreseen_of_something_new_is_what_the_store_does,
+                what_is_foreseen_of_what_waits_is_what_the_store_does;
             people:
                 an_acknowledgement_suppresses_what_waits_at_once,
                 an_agents_acknowledgement_counts_where_the_target_says_so,

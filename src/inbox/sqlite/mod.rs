@@ -21,6 +21,7 @@ mod recordings;
 mod rows;
 mod schema;
 mod session;
+mod state;
 mod views;
 mod which;
 mod writer;
@@ -34,14 +35,15 @@ use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::book::{Admission, Book};
+use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known, Mark,
-    Marked, Marks, Name, News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known,
+    LaneRecord, Mark, Marked, Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
+use crate::route::timing::AtMost;
 use errors::unavailable;
 use lock::Lock;
 use log::{Bound, Copier, Log};
@@ -335,6 +337,20 @@ impl Inbox for SqliteInbox {
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         let store = self.store.clone();
         self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        let (queue, at_most) = (queue.clone(), at_most.cloned());
+        self.read(move |connection| state::of(connection, &queue, at_most.as_ref(), now)).boxed()
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        self.read(finish::lanes).boxed()
     }
 
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
