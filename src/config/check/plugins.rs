@@ -144,7 +144,7 @@ fn outside(grant: &Grant, workspace: &Name, at: &At, report: &mut Report) {
 pub(in crate::config) fn granted_tools(
     tools: &[Placed<ToolGrant>],
     names: &BTreeSet<&Name>,
-    workspaces: &BTreeMap<Name, Workspace>,
+    workspaces: &BTreeMap<Name, &Workspace>,
     report: &mut Report,
 ) {
     for Placed { at, value: ToolGrant { workspace, connector, .. } } in tools {
@@ -179,6 +179,7 @@ fn warn_unless_there(
 }
 
 fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {
+    report.files.note_folder(path, &[".wasm"]);
     let entries = std::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     match entries {
         Ok(entries) => {

@@ -69,7 +69,9 @@ impl<'a> Sources<'a> {
             (Some(env), ..) => (env.at, from_environment(&env.value.0, self.lookup)),
             (None, Some(file), _) => {
                 let path = path_of(&file.at, &file.value.0, report)?;
-                (file.at, from_file(&self.folder.shown.join(path)))
+                let path = self.folder.shown.join(path);
+                report.files.note(&path);
+                (file.at, from_file(&path))
             }
             // A program that was not run is one too many, which was reported.
             (None, None, Some(command)) => (command.at, from_program(self.written.get(&command.value)?)),
