@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::files::Files;
 use super::node::{At, Node};
 use super::scalar::harmless;
 use super::{Place, Problem, SourceLine, mask};
@@ -30,6 +31,8 @@ pub(super) struct Report {
     pub omitted: usize,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
+    /// What was read for it, itself included.
+    pub files: Files,
 }
 
 impl Report {
@@ -37,7 +40,8 @@ impl Report {
     pub(super) fn new(file: PathBuf, text: String) -> Self {
         let lines = line_ranges(&text);
         let (mistakes, warnings) = (Vec::new(), Vec::new());
-        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false }
+        let files = Files::default();
+        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false, files }
     }
 
     /// The file's name.

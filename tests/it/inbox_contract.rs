@@ -133,6 +133,7 @@ macro_rules! keeps_the_contract {
                 one_request_handles_so_many_at_most;
             book:
                 what_lost_its_target_is_cancelled,
+                what_a_workspace_that_is_set_aside_is_owed_waits,
                 a_target_under_another_route_keeps_its_deliveries,
                 a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
                 what_waits_alone_follows_what_its_target_says_now,
