@@ -63,19 +63,22 @@ pub(super) fn problems(checked: Vec<Checked<'_>>) -> Vec<Problem> {
 /// What the grants do not allow though a target's settings ask for it, so that each delivery would be refused: hosts of
 /// secrets that no grant of the plugin covers, and mail. A plugin that is not loaded says nothing of mail.
 pub fn ungranted(config: &Config, catalog: &Catalog) -> Vec<Problem> {
+    placed(config).flat_map(|placed| lacking(&placed, config, catalog)).collect()
+}
+
+/// The same of one target.
+pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -> Vec<Problem> {
     let mut found = Vec::new();
-    for placed in placed(config) {
-        let mut secrets = Vec::new();
-        secrets_in(&placed.target.settings, String::new(), &mut secrets);
-        for (pointer, name) in secrets {
-            let Some(secret) = config.secrets.get(name.as_str()) else { continue };
-            let message = ungranted_secret(&placed, &name, secret, config);
-            found.extend(message.map(|message| problem(&placed, &pointer, message)));
-        }
-        let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
-        let message = if wants_mail { ungranted_mail(&placed, config) } else { None };
-        found.extend(message.map(|message| problem(&placed, "", message)));
+    let mut secrets = Vec::new();
+    secrets_in(&placed.target.settings, String::new(), &mut secrets);
+    for (pointer, name) in secrets {
+        let Some(secret) = config.secrets.get(name.as_str()) else { continue };
+        let message = ungranted_secret(placed, &name, secret, config);
+        found.extend(message.map(|message| problem(placed, &pointer, message)));
     }
+    let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
+    let message = if wants_mail { ungranted_mail(placed, config) } else { None };
+    found.extend(message.map(|message| problem(placed, "", message)));
     found
 }
 
@@ -176,7 +179,7 @@ fn secrets_in(value: &Value, pointer: String, found: &mut Vec<(String, String)>)
     }
 }
 
-async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
+pub(super) async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
     match plugin.check(stand_in(&placed.target.settings)).await {
         Ok(destination) => {
             let Manifest { needs_memory, agent, .. } = *plugin.manifest();
