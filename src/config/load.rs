@@ -29,6 +29,38 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
+/// What is read besides the files themselves.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// Looks up environment variables.
+    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Whether the values of secrets are read.
+    pub secrets: Secrets,
+    /// What of the folder of plugins.
+    pub plugins: PluginFolder,
+}
+
+/// Whether the values of secrets are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    /// They are, and each must fit its place.
+    Read,
+    /// Only what the files say of them is judged: no variable or file of theirs is read, no program is run, and each is
+    /// [`SecretValue::NotRead`](super::SecretValue::NotRead). Such a configuration is there to be judged, not to be run.
+    NotRead,
+}
+
+/// What is expected of the folder of plugins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginFolder {
+    /// It is a mistake when it is not there.
+    MustBeThere,
+    /// It is a warning when it is not there; then no plugin is unknown.
+    MayBeAbsent,
+    /// Nobody looks: no plugin is unknown.
+    NotAsked,
+}
+
 /// The environment of this process, for [`load`].
 pub fn process_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
@@ -42,13 +74,21 @@ pub fn process_environment(name: &str) -> Option<OsString> {
 /// # Errors
 /// Every mistake at once.
 pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, Problems> {
+    load_with(file, &Reading { environment, secrets: Secrets::Read, plugins: PluginFolder::MustBeThere })
+}
+
+/// Loads the files as [`load`] does, and looks at no more around them than `reading` says.
+///
+/// # Errors
+/// Every mistake at once.
+pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems> {
     let mut report = read_file(file);
     let raw = read_tree(&mut report).and_then(|mut root| {
-        variables::expand(&mut root, environment, &mut report);
+        variables::expand(&mut root, reading.environment, &mut report);
         RawServer::read(&root, &mut report)
     });
     let folder = Folder::of(file);
-    let server = raw.map(|raw| check::server(raw, &folder, environment, &mut report));
+    let server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
     let files = match &server {
         Some(server) => workspace_files(server.workspaces.as_ref(), &mut report),
         None => Vec::new(),

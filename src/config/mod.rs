@@ -46,7 +46,7 @@ use crate::route::{Matcher, Router};
 
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
-pub use load::{Loaded, load, process_environment};
+pub use load::{Loaded, PluginFolder, Reading, Secrets, load, load_with, process_environment};
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};

@@ -8,6 +8,7 @@ mod claim;
 pub mod delivery;
 mod delivery_id;
 pub mod intake;
+mod known;
 mod people;
 mod recording;
 pub mod sqlite;
@@ -25,6 +26,7 @@ pub use attempt::{
     Attempt, Begun, Change, Claim, Fence, Finished, Kept, KeptEffect, LaneRecord, Memory, Paused, Progress, Written,
 };
 pub use claim::{Adopted, Claimed, Moved, News, Want};
+pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use store::Inbox;

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 
 use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, LaneRecord, Mark, Marked,
-    Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord, Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Name, Notification};
 use crate::route::timing::AtMost;
@@ -93,6 +92,17 @@ pub trait Inbox: Send + Sync + fmt::Debug {
 
     /// Lists an inbox.
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>>;
+
+    /// What routes may know of the notifications of a workspace with this number or a greater one, oldest first: at most
+    /// `limit`, and [`KNOWN_MAX`](super::KNOWN_MAX). Each call is one short read, so that whoever goes through a long inbox
+    /// call by call holds up no writer.
+    fn known<'a>(&'a self, workspace: &'a Name, from: u64, limit: u32)
+    -> BoxFuture<'a, Result<Vec<Known>, InboxError>>;
+
+    /// A number from which on everything lies that was received at this moment or later; the one after the last where there
+    /// is nothing. Up to [`SET_BACK_MAX`](super::SET_BACK_MAX) of what was received before lies behind it too, since numbers
+    /// grow with time only as long as the clock is not set back.
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>>;
 
     /// One notification.
     fn notification<'a>(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::dry::preview::{Previewer, Step, Supposed};
+use super::effect::secret::NOT_READ;
 use super::settings::{Placed, placed, problem};
 use crate::config::{Config, Problem};
 use crate::inbox::DeliveryId;
@@ -13,7 +14,7 @@ use crate::notification::{Event, HOST_SOURCE, Level, Name, Notification};
 use crate::wasm::{Fault, Reach};
 
 /// What the guard would refuse of each target's first attempt, at the place of its settings. Nothing is sent. A target whose
-/// settings its plugin does not take says nothing here.
+/// settings its plugin does not take says nothing here, nor does one that needs the value of a secret that was not read.
 pub async fn refusals(previewer: &Previewer<'_>, now: Timestamp) -> Vec<Problem> {
     let mut found = Vec::new();
     for placed in placed(previewer.config) {
@@ -48,7 +49,7 @@ pub(super) fn denied(steps: Vec<Step>) -> Option<Fault> {
         Step::Effect(asked) => asked.refused,
         Step::Wait(_) => None,
     });
-    faults.into_iter().find(|fault| fault.reach == Reach::Denied)
+    faults.into_iter().find(|fault| fault.reach == Reach::Denied && fault.code != NOT_READ)
 }
 
 /// An ordinary notification, of the first connector that there is.

@@ -101,8 +101,8 @@ fn ungranted_secret(placed: &Placed<'_>, name: &str, secret: &Secret, config: &C
         };
         format!("add {hosts} in switchbell.yaml under plugins.grants.{plugin}.http{limits}")
     };
-    if secret.place == SecretPlace::Url {
-        let url = Url::parse(secret.fixed().unwrap_or_default()).ok()?;
+    if let (SecretPlace::Url, Some(value)) = (&secret.place, secret.fixed()) {
+        let url = Url::parse(value).ok()?;
         let is_granted = http_granted(placed, config).any(|grant| grant.covers(&url, workspace));
         return (!is_granted).then(|| {
             format!(

@@ -6,6 +6,7 @@ mod book;
 mod claims;
 mod forecast;
 mod intake;
+mod known;
 mod memory;
 mod people;
 mod recordings;
@@ -45,6 +46,11 @@ macro_rules! keeps_the_contract {
                 the_hosts_notices_are_written_with_the_read_and_owe_like_any_other,
                 two_workspaces_do_not_mix,
                 data_comes_back_byte_for_byte_whatever_its_size;
+            known:
+                what_routes_may_know_comes_back_as_it_was,
+                the_past_is_read_from_a_number_on_in_bounded_parts,
+                a_number_is_found_from_which_on_lies_all_that_was_received_since,
+                a_clock_that_was_set_back_hides_nothing;
             claims:
                 each_delivery_is_handed_out_once,
                 what_is_not_due_is_not_handed_out,

@@ -1,10 +1,11 @@
 //! `plugins:` of the operator's file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::load::Folder;
+use super::super::load::{Folder, PluginFolder};
 use super::super::node::At;
 use super::super::raw::{RawGrant, RawLimits, RawPlugins};
 use super::super::read::{NonEmpty, Placed};
@@ -44,7 +45,7 @@ pub(in crate::config) fn kept(store: &Path) -> BTreeSet<Name> {
 pub(in crate::config) fn check(
     raw: Option<Placed<RawPlugins>>,
     folder: &Folder,
-    mentions: &mut Vec<Placed<Name>>,
+    (wanted, mentions): (PluginFolder, &mut Vec<Placed<Name>>),
     report: &mut Report,
 ) -> Checked {
     let top = At { path: Default::default(), place: Place { line: 1, column: 1 } };
@@ -56,7 +57,8 @@ pub(in crate::config) fn check(
         None => Some((at, "plugins/".to_owned())),
     };
     let directory = directory.and_then(|(at, text)| path_of(&at, &text, report).map(|path| (at, text, path)));
-    let there = directory.as_ref().and_then(|(at, text, path)| there(at, text, &folder.shown.join(path), report));
+    let looked_at = directory.as_ref().filter(|_| wanted != PluginFolder::NotAsked);
+    let there = looked_at.and_then(|(at, text, path)| there(at, text, (&folder.shown.join(path), wanted), report));
     let mut checked = Checked {
         plugins: Plugins::at(directory.map(|(_, _, path)| folder.absolute.join(path)).unwrap_or_default()),
         there,
@@ -178,7 +180,7 @@ fn warn_unless_there(
     report.warning(at, format!("{what} for the plugin {:?}, which is not there{hint}", plugin.as_str()));
 }
 
-fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {
+fn there(at: &At, text: &str, (path, wanted): (&Path, PluginFolder), report: &mut Report) -> There {
     let entries = std::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     match entries {
         Ok(entries) => {
@@ -187,6 +189,15 @@ fn there(at: &At, text: &str, path: &Path, report: &mut Report) -> There {
                 name.to_str()?.strip_suffix(".wasm")?.parse().ok()
             };
             Some((text.to_owned(), entries.iter().filter_map(stem).collect()))
+        }
+        Err(error) if wanted == PluginFolder::MayBeAbsent && error.kind() == ErrorKind::NotFound => {
+            let message = format!(
+                "the folder {} is not there, so that no plugin was asked about its settings: create it before the server \
+                 starts, or name another",
+                path.display()
+            );
+            report.warning(at, message);
+            None
         }
         Err(error) => {
             let message = format!("cannot read the folder {}: {error}; create it, or name another", path.display());

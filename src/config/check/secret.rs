@@ -11,13 +11,12 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use super::super::load::Folder;
+use super::super::load::{Folder, Reading};
 use super::super::node::At;
 use super::super::raw::RawSecret;
 use super::super::read::{Map, Named, NonEmpty, Placed};
 use super::super::source::Report;
 use super::super::values::Host;
-use super::super::variables::Lookup;
 use super::super::{HostPattern, Secret, SecretPlace, SecretValue};
 use super::server::mentioned;
 use crate::notification::Name;
@@ -68,13 +67,13 @@ pub(in crate::config) fn finished(rules: BTreeMap<Name, Rule>) -> BTreeMap<Name,
 pub(super) fn check(
     raw: Option<Placed<Map<Name, RawSecret>>>,
     folder: &Folder,
-    lookup: &Lookup<'_>,
+    reading: &Reading<'_>,
     mentions: &mut Vec<Placed<Name>>,
     report: &mut Report,
 ) -> BTreeMap<Name, Rule> {
     let entries = raw.map_or_else(Vec::new, |map| map.value.0);
     let secrets = entries.iter().filter_map(|entry| entry.value.as_ref());
-    let sources = Sources::new(secrets, folder, lookup, report);
+    let sources = Sources::new(secrets, folder, reading, report);
     let checked = entries.into_iter().map(|Named { name, at: _, value }| {
         let rule = value.map(|raw| rule(raw, &sources, mentions, report));
         (name, rule.unwrap_or_else(Rule::unusable))
@@ -105,9 +104,11 @@ fn rule(raw: Placed<RawSecret>, sources: &Sources<'_>, mentions: &mut Vec<Placed
                 report.mistake(&weak.at, "a token is as long as the authorization server makes it: remove `weak`");
             }
             let fits = place.as_ref().is_none_or(|place| token::fits(place, report));
-            token::check(oauth, sources, report).filter(|_| fits).map(SecretValue::Token)
+            let token = token::check(oauth, sources, report).filter(|_| fits);
+            token.map(|token| if sources.are_not_read() { SecretValue::NotRead } else { SecretValue::Token(token) })
         }
         None => sources.read(written, report).and_then(|Placed { at, value }| {
+            let Some(value) = value else { return Some(SecretValue::NotRead) };
             let value = fit::fitting(value, is_weak, place.as_ref().map(|place| &place.0), &hosts);
             value.map_err(|message| report.mistake(&at, message)).ok().map(SecretValue::Fixed)
         }),

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::load::Folder;
+use super::super::load::{Folder, Reading};
 use super::super::raw::{RawCommand, RawPoll, RawServer};
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
-use super::super::variables::Lookup;
 use super::super::{MailRelay, Plugins, Poll, ToolGrant, Transport, suggest};
 use super::catalog::{self, Entry};
 use super::mail;
@@ -64,12 +63,12 @@ pub(in crate::config) struct Command {
 }
 
 /// Checks the operator's file. What is wrong is reported and left out, so that the rest can be checked.
-pub(in crate::config) fn server(raw: RawServer, folder: &Folder, lookup: &Lookup<'_>, report: &mut Report) -> Server {
+pub(in crate::config) fn server(raw: RawServer, folder: &Folder, reading: &Reading<'_>, report: &mut Report) -> Server {
     let mut mentions = Vec::new();
     let plugins::Checked { plugins, there, mail: granted, tools } =
-        plugins::check(raw.plugins, folder, &mut mentions, report);
+        plugins::check(raw.plugins, folder, (reading.plugins, &mut mentions), report);
     let commands = commands(raw.commands, folder, &mut mentions, report);
-    let secrets = secret::check(raw.secrets, folder, lookup, &mut mentions, report);
+    let secrets = secret::check(raw.secrets, folder, reading, &mut mentions, report);
     let mail = mail::check(raw.mail, &mail::Known { granted: &granted, secrets: &secrets }, report);
     let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
     let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);

@@ -16,8 +16,7 @@ use crate::fetch::outbox::ReadError;
 use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    LaneRecord, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord, Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Level, Notification};
 use crate::route::timing::AtMost;
@@ -198,6 +197,19 @@ impl Inbox for Store {
 
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         self.sqlite.deliveries(page, which)
+    }
+
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        self.sqlite.known(workspace, from, limit)
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        self.sqlite.seq_since(workspace, moment)
     }
 
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {

@@ -12,6 +12,7 @@ mod digest;
 mod errors;
 mod finish;
 mod gather;
+mod known;
 mod lock;
 mod log;
 mod people;
@@ -37,8 +38,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, LaneRecord, Mark, Marked,
-    Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known, LaneRecord, Mark, Marked, Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
@@ -307,6 +307,21 @@ impl Inbox for SqliteInbox {
 
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
         self.read(move |connection| read::notifications(connection, &page)).boxed()
+    }
+
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::known(connection, &workspace, from, limit)).boxed()
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::seq_since(connection, &workspace, moment)).boxed()
     }
 
     fn notification<'a>(

@@ -262,6 +262,14 @@ impl Inbox for Memory {
         unused()
     }
 
+    fn known<'a>(&'a self, _: &'a Name, _: u64, _: u32) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        unused()
+    }
+
+    fn seq_since<'a>(&'a self, _: &'a Name, _: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        unused()
+    }
+
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
         self.change(|state| state.recordings.push(recording));
         async { Ok(()) }.boxed()

@@ -22,7 +22,8 @@ pub(super) fn fits(place: &Placed<PlaceEntry>, report: &mut Report) -> bool {
     fits
 }
 
-/// Checks the section and reads its values. None when it is unusable and was reported.
+/// Checks the section and reads its values, which are empty where values are not read. None when it is unusable and was
+/// reported.
 pub(super) fn check(raw: Placed<RawToken>, sources: &Sources<'_>, report: &mut Report) -> Option<Box<TokenSource>> {
     let Placed { at, value: raw } = raw;
     let is_private = raw.private.as_ref().is_some_and(|private| private.value);
@@ -158,6 +159,7 @@ impl Parts {
 /// A client's secret or a refresh token (RFC 6749, appendices A.2 and A.17).
 fn credential(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report) -> Option<String> {
     let Placed { at, value } = sources.read_part(raw, report)?;
+    let value = value.unwrap_or_default();
     if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         report.mistake(&at, "the value holds a line end or another character that is no visible ASCII");
         return None;
@@ -167,6 +169,7 @@ fn credential(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report
 
 fn signing_key(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report) -> Option<String> {
     let Placed { at, value } = sources.read_part(raw, report)?;
+    let Some(value) = value else { return Some(String::new()) };
     key::private_key(&value).map_err(|message| report.mistake(&at, message)).ok()?;
     Some(value)
 }
