@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord, Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Name, Notification};
 use crate::route::timing::AtMost;
@@ -110,6 +111,9 @@ pub trait Inbox: Send + Sync + fmt::Debug {
         workspace: &'a Name,
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
+
+    /// Whether a notification came with the first answer of its outbox, so that it owes nothing.
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>>;
 
     /// Lists the newest deliveries of a workspace, by their first notification, newest first.
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;

@@ -263,6 +263,7 @@ fn about_plugin(workspace: &Workspace, plugin: &Name, event: Event) -> Option<In
 
 fn intake(workspace: &Workspace, source: Name, entry: Entry, now: Timestamp) -> Intake {
     Intake {
+        is_first: false,
         workspace: workspace.name.clone(),
         source,
         received_at: now,

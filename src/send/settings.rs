@@ -19,6 +19,20 @@ pub(super) struct Placed<'a> {
     path: String,
 }
 
+impl<'a> Placed<'a> {
+    /// A target of a route of a workspace.
+    pub(super) fn new(workspace: &'a Workspace, route: &'a Route, target: &'a Target) -> Self {
+        let index = workspace.routes.iter().position(|other| other.name == route.name).unwrap_or_default();
+        let number = route.deliver.iter().position(|other| other.id == target.id).unwrap_or_default();
+        Self { workspace, route, target, path: path(index, number) }
+    }
+}
+
+/// The path of the settings of a route's target in its file.
+fn path(route: usize, target: usize) -> String {
+    format!("routes[{route}].deliver[{target}].with")
+}
+
 /// A target and what its plugin says of its settings.
 pub(super) struct Checked<'a> {
     pub(super) placed: Placed<'a>,
@@ -157,9 +171,8 @@ fn ungranted_mail(placed: &Placed<'_>, config: &Config) -> Option<String> {
 pub(super) fn placed(config: &Config) -> impl Iterator<Item = Placed<'_>> {
     config.workspaces.values().flat_map(|workspace| {
         workspace.routes.iter().enumerate().flat_map(move |(index, route)| {
-            let path = move |number| format!("routes[{index}].deliver[{number}].with");
             let targets = route.deliver.iter().enumerate();
-            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(number) })
+            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(index, number) })
         })
     })
 }

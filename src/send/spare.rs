@@ -43,13 +43,19 @@ impl About {
 
     /// Why a target is owed nothing; none when it is. `starts_agents` says of a plugin whether what it starts can write events
     /// back, as one may that is not there to be asked.
-    pub(super) fn spares(&self, owed: &Owed, book: &Book, starts_agents: impl Fn(&Name) -> bool) -> Option<&'static str> {
+    pub(super) fn spares(
+        &self,
+        owed: &Owed,
+        book: &Book,
+        starts_agents: impl Fn(&Name) -> bool,
+    ) -> Option<&'static str> {
         match self {
             Self::Report(_) if starts_agents(&owed.plugin) => {
                 Some("no report starts an agent, and this target's plugin may start one")
             }
-            Self::Delivery(about) | Self::Report(about) => meets(owed, about, book)
-                .then_some("a notice about a delivery owes nothing to its target, nor to any that shares a lane with it"),
+            Self::Delivery(about) | Self::Report(about) => meets(owed, about, book).then_some(
+                "a notice about a delivery owes nothing to its target, nor to any that shares a lane with it",
+            ),
             Self::Plugin(plugin) => {
                 (owed.plugin == *plugin).then_some("a notice about a plugin owes nothing to that plugin's own targets")
             }

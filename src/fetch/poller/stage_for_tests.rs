@@ -16,7 +16,8 @@ use crate::fetch::outbox::ReadError;
 use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord, Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Level, Notification};
 use crate::route::timing::AtMost;
@@ -218,6 +219,10 @@ impl Inbox for Store {
 
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
         self.sqlite.recordings(plugin)
+    }
+
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.sqlite.is_of_first_read(workspace, seq)
     }
 
     fn target_state<'a>(

@@ -50,7 +50,8 @@ fn waiting(connection: &Connection, target: i64, has_at_most: bool) -> Result<Ve
                   WHERE d.target = ?1 AND d.next_at IS NOT NULL AND d.attempts = 0 AND d.cause IS NOT 'manual'
                   ORDER BY d.next_at, d.id LIMIT ?2";
     let mut statement = prepare(connection, select)?;
-    let found = statement.query_map(params![target, WAITING_MAX + 1], |row| one(row, has_at_most)).map_err(unavailable)?;
+    let found =
+        statement.query_map(params![target, WAITING_MAX + 1], |row| one(row, has_at_most)).map_err(unavailable)?;
     found.collect::<Result<_, _>>().map_err(unavailable)
 }
 

@@ -93,7 +93,8 @@ fn what_joins_an_open_digest_goes_when_that_closes() {
     let timing = Timing { collect: everything().collect, ..Timing::default() };
     let now = moment("2026-06-01T12:00:00Z");
     let key = "subject a.example".to_owned();
-    let open = Waiting { number: 7, at: later(now, 3 * MINUTE), place: Place::Digest { key }, items: 18, ..new(Level::Info) };
+    let open =
+        Waiting { number: 7, at: later(now, 3 * MINUTE), place: Place::Digest { key }, items: 18, ..new(Level::Info) };
     let seen = of_new(&timing, &[], std::slice::from_ref(&open), new(Level::Info), now);
     let joins = Joined { number: 7, closes_at: open.at, is_counted: false };
     assert_eq!((seen.moves[0].joins.as_ref(), seen.end), (Some(&joins), End::Goes { at: open.at }));
