@@ -221,6 +221,10 @@ impl Inbox for Store {
         self.sqlite.recordings(plugin)
     }
 
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.sqlite.is_of_first_read(workspace, seq)
+    }
+
     fn target_state<'a>(
         &'a self,
         queue: &'a QueueKey,

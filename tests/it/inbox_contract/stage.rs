@@ -108,6 +108,7 @@ pub fn entries(from: usize, to: usize) -> Vec<Entry> {
 
 pub fn intake(workspace: &str, now: Timestamp, entries: Vec<Entry>) -> Intake {
     Intake {
+        is_first: false,
         workspace: name(workspace),
         source: name("registrar"),
         received_at: now,
