@@ -6,6 +6,7 @@
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
+mod code;
 mod grant;
 mod granted;
 mod load;
@@ -44,6 +45,7 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use code::Code;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
 pub use load::{Loaded, PluginFolder, Reading, Secrets, load, load_with, process_environment};
@@ -351,4 +353,9 @@ pub struct Place {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
+}
+
+impl Place {
+    /// Of what stands in no line, such as a key that was left out.
+    const NOWHERE: Self = Self { line: 0, column: 0 };
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Place;
+use super::{Code, Place};
 
 /// One mistake, or one thing that looks like one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// Of what kind it is.
+    pub code: Code,
     /// The file, as a person would name it.
     pub file: PathBuf,
     /// Where in the file; none when it is about the file as a whole.
