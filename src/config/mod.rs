@@ -51,7 +51,7 @@ pub use granted::{Granted, Used, granted};
 pub use load::{Loaded, PluginFolder, Reading, Secrets, load, load_with, process_environment};
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use problem::{Problem, Problems, SourceLine};
+pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 pub use trust::{GateMode, KeyId, TrustedKey};

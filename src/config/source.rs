@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::code::Said;
 use super::node::{At, Node};
 use super::scalar::harmless;
-use super::{Code, Place, Problem, SourceLine, mask};
+use super::{Place, Problem, SourceLine, mask};
 
 /// Most mistakes, and most warnings, kept for one file: nobody reads more at once.
 pub(super) const PROBLEMS_MAX: usize = 500;
