@@ -1,6 +1,7 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
 mod entry;
+pub mod forecast;
 mod glob;
 mod hold;
 mod plan;

@@ -4,7 +4,9 @@
 mod attempts;
 mod book;
 mod claims;
+mod forecast;
 mod intake;
+mod known;
 mod memory;
 mod people;
 mod recordings;
@@ -44,6 +46,11 @@ macro_rules! keeps_the_contract {
                 the_hosts_notices_are_written_with_the_read_and_owe_like_any_other,
                 two_workspaces_do_not_mix,
                 data_comes_back_byte_for_byte_whatever_its_size;
+            known:
+                what_routes_may_know_comes_back_as_it_was,
+                the_past_is_read_from_a_number_on_in_bounded_parts,
+                a_number_is_found_from_which_on_lies_all_that_was_received_since,
+                a_clock_that_was_set_back_hides_nothing;
             claims:
                 each_delivery_is_handed_out_once,
                 what_is_not_due_is_not_handed_out,
@@ -105,6 +112,9 @@ macro_rules! keeps_the_contract {
                 what_is_urgent_passes_a_surplus,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
+            forecast:
+                what_is_foreseen_of_something_new_is_what_the_store_does,
+                what_is_foreseen_of_what_waits_is_what_the_store_does;
             people:
                 an_acknowledgement_suppresses_what_waits_at_once,
                 an_agents_acknowledgement_counts_where_the_target_says_so,

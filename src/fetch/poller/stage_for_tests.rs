@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
 use crate::fetch::outbox::ReadError;
-use crate::inbox::book::{Admission, Book};
+use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Level, Notification};
+use crate::route::timing::AtMost;
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
 
@@ -199,12 +200,38 @@ impl Inbox for Store {
         self.sqlite.deliveries(page, which)
     }
 
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        self.sqlite.known(workspace, from, limit)
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        self.sqlite.seq_since(workspace, moment)
+    }
+
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
         self.sqlite.record(recording)
     }
 
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
         self.sqlite.recordings(plugin)
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        self.sqlite.target_state(queue, at_most, now)
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        self.sqlite.lanes()
     }
 }
 

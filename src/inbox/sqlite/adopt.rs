@@ -108,7 +108,7 @@ pub(super) fn adopt(
             adopted.heads.push((known.queue, number, at));
         }
     }
-    adopted.lanes = finish::lanes(session)?;
+    adopted.lanes = finish::lanes(session.connection)?;
     session.forget();
     session.book = Some(Arc::clone(book));
     session.admission = admission.cloned();

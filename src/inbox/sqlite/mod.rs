@@ -12,6 +12,7 @@ mod digest;
 mod errors;
 mod finish;
 mod gather;
+mod known;
 mod lock;
 mod log;
 mod people;
@@ -20,6 +21,7 @@ mod recordings;
 mod rows;
 mod schema;
 mod session;
+mod state;
 mod views;
 mod which;
 mod writer;
@@ -33,14 +35,15 @@ use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::book::{Admission, Book};
+use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Mark, Marked,
-    Marks, Name, News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known,
+    LaneRecord, Mark, Marked, Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
+use crate::route::timing::AtMost;
 use errors::unavailable;
 use lock::Lock;
 use log::{Bound, Copier, Log};
@@ -307,6 +310,21 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::notifications(connection, &page)).boxed()
     }
 
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::known(connection, &workspace, from, limit)).boxed()
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::seq_since(connection, &workspace, moment)).boxed()
+    }
+
     fn notification<'a>(
         &'a self,
         workspace: &'a Name,
@@ -319,6 +337,20 @@ impl Inbox for SqliteInbox {
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         let store = self.store.clone();
         self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        let (queue, at_most) = (queue.clone(), at_most.cloned());
+        self.read(move |connection| state::of(connection, &queue, at_most.as_ref(), now)).boxed()
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        self.read(finish::lanes).boxed()
     }
 
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {

@@ -80,7 +80,7 @@ pub(super) fn marks(connection: &Connection, name: &Name, seqs: &[u64]) -> Resul
     seqs.iter().map(&mut of).collect()
 }
 
-fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxError> {
+pub(super) fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxError> {
     let mut statement = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?;
     statement.query_row([name.as_str()], |row| row.get(0)).optional().map_err(unavailable)
 }
