@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use super::code::Code;
 use super::files::Files;
 use super::node::Node;
 use super::read::Placed;
@@ -82,7 +83,7 @@ fn read_text(file: &Path) -> Report {
 
 fn unreadable(file: &Path, message: &str) -> Report {
     let mut report = Report::new(file.to_owned(), String::new());
-    report.mistake_in_whole(message);
+    report.mistake_in_whole(Code::UnreadableFile.says(message));
     report
 }
 
@@ -104,7 +105,7 @@ pub(super) fn read_tree(report: &mut Report) -> Option<Node> {
     }
     let root = parse::parse(report);
     if root.as_ref().is_none_or(Node::is_null) && report.mistakes.is_empty() {
-        report.mistake_in_whole("this file says nothing: write at least one key");
+        report.mistake_in_whole(Code::EmptyFile.says("this file says nothing: write at least one key"));
         return None;
     }
     root
@@ -126,7 +127,7 @@ pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Rep
         Ok(entries) => entries,
         Err(error) => {
             let message = format!("cannot read the folder {}: {error}; create it, or name another", folder.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
             return Vec::new();
         }
     };
@@ -137,27 +138,30 @@ pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Rep
         let path = folder.join(file_name);
         if let Some(stem) = file_name.strip_suffix(".yml") {
             let message = format!("{} is not read: rename it to {stem}.yaml", path.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
         }
         let Some(stem) = file_name.strip_suffix(".yaml").filter(|_| !path.is_dir()) else { continue };
         if leads_elsewhere(&path, &folder.value) {
             let message = format!("{} leads out of the folder: put the file itself there", path.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
             continue;
         }
         match stem.parse() {
             Ok(name) => files.push((name, path)),
             Err(error) => {
                 let shown = super::scalar::harmless(file_name).into_owned();
-                report.mistake(at, format!("the file {shown} names no workspace: {error}, before `.yaml`"));
+                let text = format!("the file {shown} names no workspace: {error}, before `.yaml`");
+                report.mistake(at, Code::BadFolder.says(text));
             }
         }
     }
     if files.is_empty() {
-        report.warning(at, format!("no workspace: {} holds no NAME.yaml, so nothing is polled", folder.display()));
+        let text = format!("no workspace: {} holds no NAME.yaml, so nothing is polled", folder.display());
+        report.warning(at, Code::NoWorkspace.says(text));
     }
     if files.len() > WORKSPACES_MAX {
-        report.mistake(at, format!("{} workspaces: one server has at most {WORKSPACES_MAX}", files.len()));
+        let text = format!("{} workspaces: one server has at most {WORKSPACES_MAX}", files.len());
+        report.mistake(at, Code::OutOfBounds.says(text));
         files.truncate(WORKSPACES_MAX);
     }
     files

@@ -6,6 +6,7 @@
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
+mod code;
 mod files;
 mod grant;
 mod granted;
@@ -46,6 +47,7 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
@@ -54,7 +56,7 @@ pub use loaded::{
 };
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use problem::{Problem, Problems, SourceLine};
+pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 pub use trust::{GateMode, KeyId, TrustedKey};
@@ -358,4 +360,9 @@ pub struct Place {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
+}
+
+impl Place {
+    /// Of what stands in no line, such as a key that was left out.
+    const NOWHERE: Self = Self { line: 0, column: 0 };
 }

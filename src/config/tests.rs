@@ -66,11 +66,14 @@ impl Case {
             }
         }
         let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
-        let said = match load(&folder.path().join("switchbell.yaml"), &lookup).and_then(Loaded::whole) {
-            Ok((config, warnings)) => warned(&warnings) + &summary(&config),
+        let file = folder.path().join("switchbell.yaml");
+        let said = match load(&file, &lookup).and_then(Loaded::whole) {
+            Ok((config, warnings)) => told(&file, &[], &warnings) + &summary(&config),
             Err(problems) => {
                 assert!(!problems.mistakes.is_empty(), "an error has at least one mistake");
-                warned(&problems.warnings) + &problems.to_string()
+                let omitted =
+                    if problems.omitted > 0 { format!("and {} more\n", problems.omitted) } else { String::new() };
+                told(&file, &problems.mistakes, &problems.warnings) + &omitted
             }
         };
         for value in self.environment.values().filter(|value| value.starts_with("hidden-")) {
@@ -87,8 +90,9 @@ fn environment_value(text: &str) -> OsString {
     OsString::from_vec(parts.join(&0xff))
 }
 
-fn warned(warnings: &[Problem]) -> String {
-    warnings.iter().fold(String::new(), |text, warning| text + &format!("warning: {warning}"))
+/// As `switchbell check` shows it.
+fn told(file: &Path, mistakes: &[Problem], warnings: &[Problem]) -> String {
+    in_order(file, mistakes, warnings).into_iter().map(|(how, problem)| problem.told(how.as_str())).collect()
 }
 
 fn unescaped(text: &str) -> String {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::super::super::code::Code;
 use super::super::super::load::{Folder, read_bytes};
 use super::super::super::loaded::{Reading, Secrets};
 use super::super::super::node::At;
@@ -56,7 +57,10 @@ impl<'a> Sources<'a> {
             if commands.len() < PROGRAMS_MAX || commands.contains(&command.value) {
                 commands.insert(command.value.clone());
             } else {
-                report.mistake(&command.at, format!("at most {PROGRAMS_MAX} programs can be run for values"));
+                report.mistake(
+                    &command.at,
+                    Code::OutOfBounds.says(format!("at most {PROGRAMS_MAX} programs can be run for values")),
+                );
             }
         }
         let written = if reading.secrets == Secrets::NotRead {
@@ -94,7 +98,10 @@ impl<'a> Sources<'a> {
             (None, None, Some(command)) => (command.at, from_program(self.written.get(&command.value)?)),
             (None, None, None) => return None,
         };
-        value.map_err(|message| report.mistake(&at, message)).ok().map(|value| Placed { at, value: Some(value) })
+        value
+            .map_err(|message| report.mistake(&at, Code::BadSecret.says(message)))
+            .ok()
+            .map(|value| Placed { at, value: Some(value) })
     }
 
     /// The value of a part of `oauth`, without its line end; no text where values are not read. None when there is none;
@@ -106,12 +113,16 @@ impl<'a> Sources<'a> {
             [_] => {}
             [] => {
                 if raw.given.is_clean() {
-                    report.mistake(&at, "`env`, `file` or `command` is missing: write where the value comes from");
+                    report.mistake(
+                        &at,
+                        Code::MissingKey
+                            .says("`env`, `file` or `command` is missing: write where the value comes from"),
+                    );
                 }
                 return None;
             }
             [first, second, ..] => {
-                report.mistake(&at, format!("both `{first}` and `{second}`: keep one"));
+                report.mistake(&at, Code::ConflictingKeys.says(format!("both `{first}` and `{second}`: keep one")));
                 return None;
             }
         }
@@ -124,7 +135,7 @@ impl<'a> Sources<'a> {
             1..=VALUE_BYTES_MAX => return Some(Placed { at, value: Some(value) }),
             _ => too_long(),
         };
-        report.mistake(&at, objection);
+        report.mistake(&at, Code::BadSecret.says(objection));
         None
     }
 }
