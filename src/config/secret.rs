@@ -28,6 +28,8 @@ pub enum SecretValue {
     Fixed(String),
     /// An access token that is fetched when it is needed, kept, and renewed.
     Token(Box<TokenSource>),
+    /// Nobody looked: the configuration was loaded to be judged, without the values of secrets.
+    NotRead,
 }
 
 impl Secret {
@@ -37,11 +39,11 @@ impl Secret {
         Self { value, place, hosts: Vec::new(), workspaces: Vec::new(), is_weak: false }
     }
 
-    /// The value, unless it is a token that is fetched.
+    /// The value, unless it is a token that is fetched, or was not read.
     pub fn fixed(&self) -> Option<&str> {
         match &self.value {
             SecretValue::Fixed(value) => Some(value),
-            SecretValue::Token(_) => None,
+            SecretValue::Token(_) | SecretValue::NotRead => None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::code::Said;
+use super::files::Files;
 use super::node::{At, Node};
 use super::scalar::harmless;
 use super::{Place, Problem, SourceLine, mask};
@@ -30,6 +32,8 @@ pub(super) struct Report {
     pub omitted: usize,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
+    /// What was read for it, itself included.
+    pub files: Files,
 }
 
 impl Report {
@@ -37,7 +41,8 @@ impl Report {
     pub(super) fn new(file: PathBuf, text: String) -> Self {
         let lines = line_ranges(&text);
         let (mistakes, warnings) = (Vec::new(), Vec::new());
-        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false }
+        let files = Files::default();
+        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false, files }
     }
 
     /// The file's name.
@@ -66,32 +71,34 @@ impl Report {
     }
 
     /// Reports a mistake in one place.
-    pub(super) fn mistake(&mut self, at: &At, message: impl Into<String>) {
+    pub(super) fn mistake(&mut self, at: &At, said: impl Into<Said>) {
         if self.is_full() {
             self.omitted += 1;
             return;
         }
-        let problem = self.problem(at, message.into());
+        let problem = self.problem(at, said.into());
         self.mistakes.push(problem);
     }
 
     /// Reports a mistake of the file as a whole.
-    pub(super) fn mistake_in_whole(&mut self, message: impl Into<String>) {
-        let (file, message) = (self.file.clone(), message.into());
-        self.mistakes.push(Problem { file, place: None, path: String::new(), message, source_line: None });
+    pub(super) fn mistake_in_whole(&mut self, said: impl Into<Said>) {
+        let (file, Said { code, text }) = (self.file.clone(), said.into());
+        self.mistakes.push(Problem { code, file, place: None, path: String::new(), message: text, source_line: None });
     }
 
     /// Reports what is no mistake but deserves a look.
-    pub(super) fn warning(&mut self, at: &At, message: impl Into<String>) {
+    pub(super) fn warning(&mut self, at: &At, said: impl Into<Said>) {
         if self.warnings.len() < PROBLEMS_MAX {
-            let problem = self.problem(at, message.into());
+            let problem = self.problem(at, said.into());
             self.warnings.push(problem);
         }
     }
 
-    fn problem(&self, at: &At, message: String) -> Problem {
-        let source_line = self.source_line(at.place);
-        Problem { file: self.file.clone(), place: Some(at.place), path: at.path.to_string(), message, source_line }
+    fn problem(&self, at: &At, Said { code, text }: Said) -> Problem {
+        let (file, path) = (self.file.clone(), at.path.to_string());
+        let place = (at.place != Place::NOWHERE).then_some(at.place);
+        let source_line = place.and_then(|place| self.source_line(place));
+        Problem { code, file, place, path, message: text, source_line }
     }
 
     fn line(&self, index: usize) -> Option<&str> {

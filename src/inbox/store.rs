@@ -6,12 +6,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use super::book::{Admission, Book};
+use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, Mark, Marked,
-    Marks, News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Name, Notification};
+use crate::route::timing::AtMost;
 
 /// The contract of a store. Every write is durable when its future is ready, and all or nothing.
 pub trait Inbox: Send + Sync + fmt::Debug {
@@ -111,8 +112,22 @@ pub trait Inbox: Send + Sync + fmt::Debug {
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
 
+    /// Whether a notification came with the first answer of its outbox, so that it owes nothing.
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>>;
+
     /// Lists the newest deliveries of a workspace, by their first notification, newest first.
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+
+    /// What a target's timing depends on, as it stands at `now`; nothing of a target that the store does not know.
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>>;
+
+    /// What lanes have seen, as it was kept last.
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>>;
 
     /// Keeps a recording, and forgets those of its plugin that are neither among the newest
     /// [`RECORDINGS_KEPT`](super::RECORDINGS_KEPT) nor the newest of their outcome. One that is larger than

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::code::Code;
 use super::super::raw::RawRoute;
 use super::super::read::Placed;
 use super::super::source::Report;
@@ -53,10 +54,13 @@ fn report_unknown(pattern: &Placed<TextPattern>, sources: &[(Name, Option<Level>
         // What will not be kept needs no search for what was meant.
         let names = names.filter(|_| !report.is_full());
         let hint = suggest::hint(&pattern.0, names, "connectors");
-        report.mistake(&pattern.at, format!("unknown connector {quoted}{hint}"));
+        report.mistake(&pattern.at, Code::UnknownConnector.says(format!("unknown connector {quoted}{hint}")));
     } else {
         let names = names.collect::<Vec<_>>().join(", ");
-        report.warning(&pattern.at, format!("{quoted} matches no connector (connectors: {names})"));
+        report.warning(
+            &pattern.at,
+            Code::NoSuchSource.says(format!("{quoted} matches no connector (connectors: {names})")),
+        );
     }
 }
 
@@ -83,5 +87,5 @@ fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Optio
         level.value,
         ceilings.join(", ")
     );
-    report.warning(&level.at, message);
+    report.warning(&level.at, Code::LevelAboveCeilings.says(message));
 }

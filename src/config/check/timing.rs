@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::{RawAtMost, RawCollect, RawHold, RawRetry, RawTarget};
 use super::super::read::Placed;
@@ -46,7 +47,7 @@ pub(super) fn check(raw: &RawTarget, least: Level, report: &mut Report) -> Timin
     {
         let message =
             "nothing is waited for, so that nobody can acknowledge in time: add `after: 15m`, or remove `unless`";
-        report.warning(&unless.at, message);
+        report.warning(&unless.at, Code::NothingToWaitFor.says(message));
     }
     if least == Level::Urgent {
         warn_of_stages_without_effect(raw, &timing, report);
@@ -68,7 +69,7 @@ fn warn_of_stages_without_effect(raw: &RawTarget, timing: &Timing, report: &mut 
                 "this route matches urgent notifications only, and `{stage}` lets those pass: write `except: none` in it, \
                  or remove it"
             );
-            report.warning(at, message);
+            report.warning(at, Code::NoEffect.says(message));
         }
     }
 }
@@ -84,7 +85,7 @@ fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
         if is_inverted(&found) {
             let message = "the sign of this zone is inverted: Etc/GMT+1 is one hour behind UTC; write the name of a place \
                            such as Europe/Berlin";
-            report.warning(&name.at, message);
+            report.warning(&name.at, Code::InvertedZone.says(message));
         }
         Some(found)
     });
@@ -92,7 +93,7 @@ fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
     if from.value == to.value {
         let message = "`from` and `to` are the same time, so that this hold would never end: write two times, or remove \
                        `hold`";
-        report.mistake(&to.at, message);
+        report.mistake(&to.at, Code::EndlessHold.says(message));
         return None;
     }
     Some(Hold { from: from.value.0, to: to.value.0, zone: zone?, except: or_default(raw.except.as_ref()) })
@@ -152,7 +153,11 @@ fn in_order(raw: &Placed<RawRetry>, schedule: &Schedule, report: &mut Report) {
         let at = raw.most.as_ref().map_or(&raw.at, |most| &most.at);
         report.mistake(
             at,
-            format!("`most` ({}) is shorter than `first` ({}): raise it, or lower `first`", show(most), show(first)),
+            Code::OutOfOrder.says(format!(
+                "`most` ({}) is shorter than `first` ({}): raise it, or lower `first`",
+                show(most),
+                show(first)
+            )),
         );
     }
     if most > give_up {
@@ -160,11 +165,11 @@ fn in_order(raw: &Placed<RawRetry>, schedule: &Schedule, report: &mut Report) {
         let (key, wait) = if raw.given.has("most") { ("most", most) } else { ("first", first) };
         report.mistake(
             at,
-            format!(
+            Code::OutOfOrder.says(format!(
                 "`give_up` ({}) is shorter than `{key}` ({}): raise it, or lower `{key}`",
                 show(give_up),
                 show(wait)
-            ),
+            )),
         );
     }
 }

@@ -102,6 +102,9 @@ fn one_queue(
     claimed: &mut Claimed,
 ) -> Result<Option<Timestamp>, InboxError> {
     let target = session.target(&want.queue)?;
+    if session.is_aside(&target) {
+        return Ok(None);
+    }
     // Where nothing waits for time or for another, every row that is due can be handed out.
     let is_plain = target.timing().is_none() && !target.by_subject();
     let looked_at = if is_plain { want.most } else { want.most.saturating_mul(LOOKED_AT).max(16) };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::super::code::Code;
 use super::super::super::node::At;
 use super::super::super::source::Report;
 use super::super::super::{SecretPlace, suggest};
@@ -80,7 +81,7 @@ pub(in super::super) fn granted<'a>(
                 format!("there is no secret of this name under `secrets`{hint}")
             }
         };
-        report.mistake(at, message);
+        report.mistake(at, Code::UnknownSecret.says(message));
         return None;
     };
     // The password of the relay can be granted to nobody.
@@ -92,12 +93,12 @@ pub(in super::super) fn granted<'a>(
             "the secret {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \
              `secrets.{name}` in switchbell.yaml"
         );
-        report.mistake(at, message);
+        report.mistake(at, Code::NotGranted.says(message));
         return None;
     }
     match rule.place.as_ref().map(Use::of) {
         Some(other) if other != way => {
-            report.mistake(at, unfit(name, other, way));
+            report.mistake(at, Code::MisplacedSecret.says(unfit(name, other, way)));
             None
         }
         _ => Some((name, rule)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::denied;
-use super::super::secret::{PREFIX, Seals, host_allowed};
+use super::super::secret::{NOT_READ, PREFIX, Seals, host_allowed};
 use crate::config::{Secret, SecretPlace, SecretValue};
 use crate::notification::Name;
 use crate::wasm::Fault;
@@ -55,6 +55,9 @@ impl<'a> Filling<'a> {
                 .get(name)
                 .map(String::as_str)
                 .ok_or_else(|| denied("token", format!("there is no access token for the secret {name}")))?,
+            SecretValue::NotRead => {
+                return Err(denied(NOT_READ, format!("the value of the secret {name} was not read")));
+            }
         };
         self.carried.push(Carried { name, secret });
         Ok(Some((value, secret)))
