@@ -12,6 +12,7 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod routes;
 mod serve;
 mod table;
 mod way;
@@ -63,6 +64,9 @@ enum Command {
     Deliveries(deliveries::Command),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
+    /// Compares what configurations make of what came.
+    #[command(subcommand)]
+    Routes(routes::Command),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -104,6 +108,7 @@ pub fn main() -> ExitCode {
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
+            Command::Routes(command) => routes::run(&arguments.config, &command).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

@@ -202,7 +202,7 @@ impl Part {
 }
 
 /// None when the report has a mistake.
-fn workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
+pub(super) fn workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);
     let raw = RawWorkspace::read(&root, report)?;

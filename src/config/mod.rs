@@ -5,6 +5,7 @@
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
+mod beside;
 mod check;
 mod code;
 mod files;
@@ -47,6 +48,7 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use beside::{FileKind, file_kind, workspace_beside};
 pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};

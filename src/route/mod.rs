@@ -1,11 +1,13 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
+pub mod diff;
 mod entry;
 pub mod fold;
 pub mod forecast;
 mod glob;
 mod hold;
 mod plan;
+pub mod rehearsal;
 mod select;
 pub mod timing;
 

@@ -6,6 +6,7 @@
 #![allow(unreachable_pub, reason = "nobody imports a benchmark")]
 
 mod deliver;
+mod diff;
 mod ingest;
 mod latency;
 mod lifecycle;
@@ -58,6 +59,9 @@ fn main() {
         }
         if wanted("size") {
             size::run().await;
+        }
+        if wanted("diff") {
+            diff::run().await;
         }
         if wanted("restart") {
             restart::run().await;
