@@ -15,6 +15,7 @@ mod preview;
 mod routes;
 mod serve;
 mod table;
+mod test;
 mod way;
 
 use std::collections::BTreeSet;
@@ -67,6 +68,8 @@ enum Command {
     /// Compares what configurations make of what came.
     #[command(subcommand)]
     Routes(routes::Command),
+    /// Runs the tests of routes in a folder.
+    Test(test::Arguments),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Routes(command) => routes::run(&arguments.config, &command).await,
+            Command::Test(asked) => test::run(&arguments.config, &asked),
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

@@ -28,6 +28,7 @@ mod section;
 mod source;
 mod suggest;
 mod syntax;
+mod trial;
 mod trust;
 mod values;
 mod variables;
@@ -61,6 +62,7 @@ pub use places::{Places, places};
 pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
+pub use trial::{Expected, Trial, TrialEvent, TrialFile, TrialMark, trials};
 pub use trust::{GateMode, KeyId, TrustedKey};
 
 /// The whole configuration.
@@ -180,6 +182,11 @@ pub fn outbox_uri_mistake(text: &str) -> Option<String> {
 /// Says what is wrong with the text and what to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
     values::duration(text)
+}
+
+/// A duration as it would be written in a configuration: `1h30m`.
+pub fn duration_text(duration: Duration) -> String {
+    values::show(duration)
 }
 
 /// A grant for HTTP as configurations write it: `host`, `host:port` or `*.suffix`, https unless it begins with `http://`.

@@ -3,6 +3,7 @@
 mod mail;
 mod secret;
 mod timing;
+mod trial;
 
 use super::read::{Map, NonEmpty, OneOrMore, Placed, Text, Whole};
 use super::section::Need::{Default, Optional, Required};
@@ -18,6 +19,7 @@ use crate::notification::{Level, Name};
 pub(super) use mail::RawMail;
 pub(super) use secret::{RawSecret, RawSource, RawSourceCommand, RawToken};
 pub(super) use timing::{RawAfter, RawAtMost, RawCollect, RawHold, RawRetry, RawUnless};
+pub(super) use trial::{EVENTS_MAX, RawExpected, RawTrial, RawTrialEvent, RawTrialMark, RawTrials};
 
 /// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
 /// writing, and no budget.

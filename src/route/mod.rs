@@ -10,6 +10,7 @@ mod plan;
 pub mod rehearsal;
 mod select;
 pub mod timing;
+pub mod trial;
 
 pub use entry::entry;
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};

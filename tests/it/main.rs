@@ -33,6 +33,7 @@ mod registry;
 mod reports;
 mod resume;
 mod routes_diff;
+mod routes_test;
 mod secrecy;
 mod simulation;
 mod support;

@@ -142,14 +142,14 @@ async fn a_renamed_route_is_no_difference() {
         &sink,
         &[&old, &new],
         0,
-        &["route: wake -> alarm: page (no-such-plugin): 5 notifications, all as before"],
+        &["renamed: wake -> alarm: page (no-such-plugin): 5 notifications, all as before"],
     );
 }
 
 #[tokio::test]
 async fn timing_is_compared_where_it_is_simulated() {
     let (sink, world) = world().await;
-    let collects = ", collect: { by: none, wait: 5m }";
+    let collects = ", collect: { by: none, wait: 6m }";
     let (old, new) = files(&world, &routes("urgent", collects, "wake"));
     let says = ["as if nothing had been waiting", "8 -> 1", "alone 8 -> 0", "digest 0 -> 1", "still waiting 0 -> 1"];
     check(&world, &sink, &[&old, &new, "--simulate"], 1, &says);

@@ -40,7 +40,7 @@ fn of_workspace(compared: &Compared<'_>, span: Span) -> String {
     let name = compared.name;
     let _infallible = writeln!(
         out,
-        "workspace {name}: {} from {since} to {until}; {} would be delivered otherwise",
+        "workspace {name}: {} from {since:.0} to {until:.0}; {} would be delivered otherwise",
         notifications(totals.notifications),
         if totals.different == 0 { "none".to_owned() } else { totals.different.to_string() }
     );
@@ -87,6 +87,7 @@ fn unmatched(compared: &Compared<'_>) -> String {
         let what = match (pair.old, pair.new) {
             (None, _) => "new".to_owned(),
             (_, None) => "gone".to_owned(),
+            _ if pair.aspects == [Aspect::Route] => "renamed".to_owned(),
             _ => how(Fate::Changed, pair),
         };
         let same = compared.diff.count(place, Fate::Kept).map_or(0, |count| count.notifications);
