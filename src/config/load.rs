@@ -115,6 +115,7 @@ pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems>
 }
 
 fn load_workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
+    report.know_secrets(server.secrets.keys().map(Name::as_str));
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);
     let raw = RawWorkspace::read(&root, report)?;

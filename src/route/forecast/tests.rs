@@ -174,7 +174,8 @@ proptest! {
                 }
                 Step::Suppress => prop_assert!(false, "nobody acknowledged it"),
                 Step::Go => {
-                    prop_assert!(!matches!(decides, Some(Word::Keeps { .. } | Word::Suppresses)));
+                    let is_kept = matches!(decides, Some(Word::Keeps { .. } | Word::Suppresses));
+                    prop_assert!(!is_kept);
                     prop_assert_eq!(seen.end, End::Goes { at: one_move.at });
                 }
             }
