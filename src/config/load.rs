@@ -12,8 +12,9 @@ use super::node::Node;
 use super::raw::{RawServer, RawWorkspace};
 use super::read::{Placed, Read};
 use super::source::Report;
-use super::variables;
+use super::unused::Declared;
 use super::{Config, Problem, Problems, Workspace, parse};
+use super::{credential, variables};
 use crate::notification::Name;
 
 /// Largest file, in bytes: far more than anybody writes by hand.
@@ -84,8 +85,11 @@ pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Resu
 /// Every mistake at once.
 pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems> {
     let mut report = read_file(file);
+    let mut declared = Declared::default();
     let raw = read_tree(&mut report).and_then(|mut root| {
         variables::expand(&mut root, reading.environment, &mut report);
+        declared = Declared::of(&root);
+        credential::in_commands(&root, &mut report);
         RawServer::read(&root, &mut report)
     });
     let folder = Folder::of(file);
@@ -99,7 +103,7 @@ pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems>
     if let Some(server) = &server {
         for (name, file) in &files {
             let mut report = read_file(file);
-            let workspace = load_workspace(name, server, &mut report);
+            let workspace = load_workspace(name, (server, &mut declared), &mut report);
             workspaces.extend(workspace.map(|workspace| (name.clone(), workspace)));
             reports.push(report);
         }
@@ -108,16 +112,24 @@ pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems>
         // A workspace whose file has mistakes may seem to lack what it has.
         if reports.iter().all(|report| report.mistakes.is_empty()) {
             check::granted_tools(&server.tools, &names, &workspaces, &mut report);
+            if report.mistakes.is_empty() && !files.is_empty() {
+                let there = server.plugins_there.as_ref();
+                let is_there =
+                    |plugin: &str| there.is_none_or(|(_, names)| names.iter().any(|name| name.as_str() == plugin));
+                declared.warn(is_there, &mut report);
+            }
         }
     }
     reports.insert(0, report);
     finish(file, server, workspaces, reports)
 }
 
-fn load_workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
+fn load_workspace(name: &Name, (server, declared): (&Server, &mut Declared), report: &mut Report) -> Option<Workspace> {
     report.know_secrets(server.secrets.keys().map(Name::as_str));
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);
+    declared.uses(&root);
+    credential::in_workspace(&root, report);
     let raw = RawWorkspace::read(&root, report)?;
     check::workspace(name, raw, server, report)
 }

@@ -7,9 +7,11 @@
 
 mod check;
 mod code;
+mod credential;
 mod grant;
 mod granted;
 mod load;
+mod located;
 mod mail;
 mod manifest;
 mod mask;
@@ -26,6 +28,7 @@ mod source;
 mod suggest;
 mod syntax;
 mod trust;
+mod unused;
 mod values;
 mod variables;
 
@@ -49,6 +52,7 @@ pub use code::Code;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
 pub use load::{Loaded, PluginFolder, Reading, Secrets, load, load_with, process_environment};
+pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, Severity, SourceLine, in_order};

@@ -120,7 +120,8 @@ impl Report {
         self.text.get(start..end)
     }
 
-    fn source_line(&self, place: Place) -> Option<SourceLine> {
+    /// The line at a place, fit to be shown.
+    pub(super) fn source_line(&self, place: Place) -> Option<SourceLine> {
         let line = self.line(place.line.checked_sub(1)?)?;
         if line.trim().is_empty() {
             return None;

@@ -1,5 +1,6 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
+mod cover;
 mod entry;
 pub mod forecast;
 mod glob;
@@ -8,6 +9,7 @@ mod plan;
 mod select;
 pub mod timing;
 
+pub use cover::name_covers;
 pub use entry::entry;
 pub use glob::{PatternError, check_name_pattern, check_text_pattern};
 pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
