@@ -37,8 +37,8 @@ struct Found {
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
-    let found = match config::load(file, &process_environment) {
-        Ok(Loaded { config, mut warnings }) => match said_by_plugins(&config).await {
+    let found = match config::load(file, &process_environment).and_then(Loaded::whole) {
+        Ok((config, mut warnings)) => match said_by_plugins(&config).await {
             Ok((mistakes, ungranted)) => {
                 warnings.extend(ungranted);
                 warnings.extend(missing_programs(&config));

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::output::{fail, print_for_people, print_json, tell};
-use super::{FOUND_WRONG, load, workspace};
+use super::{FOUND_WRONG, load, workspace_in};
 use crate::clock::Clock;
 use crate::config::{Route, Target, Workspace};
 use crate::inbox::delivery::Outcome;
@@ -81,8 +81,7 @@ pub(super) async fn run(file: &Path, asked: Arguments) -> ExitCode {
 
 async fn preview(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let config = load(file)?;
-    let workspace = workspace(&config.workspaces.keys().cloned().collect(), asked.workspace.as_ref())?;
-    let Some(workspace) = config.workspaces.get(&workspace) else { return Err(fail("the workspace has gone")) };
+    let workspace = workspace_in(&config, asked.workspace.as_ref())?;
     let answers = answers(asked.answers.as_deref())?;
     let clock = Clock::system();
     let now = clock.now();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::code::Said;
+use super::files::Files;
 use super::node::{At, Node};
 use super::scalar::harmless;
 use super::{Place, Problem, SourceLine, mask};
@@ -34,6 +35,8 @@ pub(super) struct Report {
     pub omitted: usize,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
+    /// What was read for it, itself included.
+    pub files: Files,
 }
 
 impl Report {
@@ -41,6 +44,7 @@ impl Report {
     pub(super) fn new(file: PathBuf, text: String) -> Self {
         let lines = line_ranges(&text);
         let (mistakes, warnings) = (Vec::new(), Vec::new());
+        let files = Files::default();
         Self {
             file,
             text,
@@ -51,6 +55,7 @@ impl Report {
             warnings,
             omitted: 0,
             is_unread: false,
+            files,
         }
     }
 

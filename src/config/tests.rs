@@ -5,6 +5,8 @@
 //! number, `¿` in the environment for a byte that is not Unicode. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
 //! `mail` and `slack`. With `UPDATE_EXPECT=1` in the environment, what is said now becomes what is expected.
 
+mod parts;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -65,8 +67,8 @@ impl Case {
         }
         let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
         let file = folder.path().join("switchbell.yaml");
-        let said = match load(&file, &lookup) {
-            Ok(Loaded { config, warnings, .. }) => told(&file, &[], &warnings) + &summary(&config),
+        let said = match load(&file, &lookup).and_then(Loaded::whole) {
+            Ok((config, warnings)) => told(&file, &[], &warnings) + &summary(&config),
             Err(problems) => {
                 assert!(!problems.mistakes.is_empty(), "an error has at least one mistake");
                 let omitted =

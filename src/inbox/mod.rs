@@ -41,6 +41,8 @@ pub struct Intake {
     pub source: Name,
     /// When they were read.
     pub received_at: Timestamp,
+    /// Whether they are of a first answer: they happened before anybody asked, and owe nothing.
+    pub is_first: bool,
     /// Oldest first.
     pub entries: Vec<Entry>,
     /// The host's own notices about this read, from the source `switchbell`: written together with the position.

@@ -112,6 +112,9 @@ pub trait Inbox: Send + Sync + fmt::Debug {
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
 
+    /// Whether a notification came with the first answer of its outbox, so that it owes nothing.
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>>;
+
     /// Lists the newest deliveries of a workspace, by their first notification, newest first.
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
 

@@ -110,7 +110,7 @@ pub struct Scene<'a> {
 /// Who is looked at.
 #[derive(Clone, Debug)]
 pub enum Followed {
-    /// One more, which matches at the moment that is asked for.
+    /// One more, which matches at its own moment, or now.
     New(Box<Waiting>),
     /// The one of those that wait with this number.
     Waiting(i64),
@@ -237,7 +237,7 @@ pub enum Word {
     Suppresses,
 }
 
-/// What becomes of a delivery at a target, by asking the plan at `now` and at every moment that it names.
+/// What becomes of a delivery at a target that stands so at `now`, by asking the plan at every moment that it names.
 pub fn forecast(scene: Scene<'_>, followed: Followed, now: Timestamp) -> Forecast {
     Run::new(scene, followed, now).to_the_end()
 }

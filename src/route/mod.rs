@@ -2,6 +2,7 @@
 
 mod cover;
 mod entry;
+pub mod fold;
 pub mod forecast;
 mod glob;
 mod hold;

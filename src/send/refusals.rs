@@ -45,7 +45,11 @@ async fn refused(previewer: &Previewer<'_>, placed: &Placed<'_>, now: Timestamp)
         now,
         answers: Vec::new(),
     };
-    let steps = previewer.preview(supposed).await.steps;
+    denied(previewer.preview(supposed).await.steps)
+}
+
+/// The first of these steps that the guard does not let out, as long as the configuration stays as it is.
+pub(super) fn denied(steps: Vec<Step>) -> Option<Fault> {
     let faults = steps.into_iter().filter_map(|step| match step {
         Step::Effect(asked) => asked.refused,
         Step::Wait(_) => None,

@@ -19,6 +19,20 @@ pub(super) struct Placed<'a> {
     path: String,
 }
 
+impl<'a> Placed<'a> {
+    /// A target of a route of a workspace.
+    pub(super) fn new(workspace: &'a Workspace, route: &'a Route, target: &'a Target) -> Self {
+        let index = workspace.routes.iter().position(|other| other.name == route.name).unwrap_or_default();
+        let number = route.deliver.iter().position(|other| other.id == target.id).unwrap_or_default();
+        Self { workspace, route, target, path: path(index, number) }
+    }
+}
+
+/// The path of the settings of a route's target in its file.
+fn path(route: usize, target: usize) -> String {
+    format!("routes[{route}].deliver[{target}].with")
+}
+
 /// A target and what its plugin says of its settings.
 pub(super) struct Checked<'a> {
     pub(super) placed: Placed<'a>,
@@ -63,19 +77,22 @@ pub(super) fn problems(checked: Vec<Checked<'_>>) -> Vec<Problem> {
 /// What the grants do not allow though a target's settings ask for it, so that each delivery would be refused: hosts of
 /// secrets that no grant of the plugin covers, and mail. A plugin that is not loaded says nothing of mail.
 pub fn ungranted(config: &Config, catalog: &Catalog) -> Vec<Problem> {
+    placed(config).flat_map(|placed| lacking(&placed, config, catalog)).collect()
+}
+
+/// The same of one target.
+pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -> Vec<Problem> {
     let mut found = Vec::new();
-    for placed in placed(config) {
-        let mut secrets = Vec::new();
-        secrets_in(&placed.target.settings, String::new(), &mut secrets);
-        for (pointer, name) in secrets {
-            let Some(secret) = config.secrets.get(name.as_str()) else { continue };
-            let message = ungranted_secret(&placed, &name, secret, config);
-            found.extend(message.map(|message| problem(Code::DeliveryRefused, &placed, &pointer, message)));
-        }
-        let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
-        let message = if wants_mail { ungranted_mail(&placed, config) } else { None };
-        found.extend(message.map(|message| problem(Code::DeliveryRefused, &placed, "", message)));
+    let mut secrets = Vec::new();
+    secrets_in(&placed.target.settings, String::new(), &mut secrets);
+    for (pointer, name) in secrets {
+        let Some(secret) = config.secrets.get(name.as_str()) else { continue };
+        let message = ungranted_secret(placed, &name, secret, config);
+        found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, &pointer, message)));
     }
+    let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
+    let message = if wants_mail { ungranted_mail(placed, config) } else { None };
+    found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, "", message)));
     found
 }
 
@@ -154,9 +171,8 @@ fn ungranted_mail(placed: &Placed<'_>, config: &Config) -> Option<String> {
 pub(super) fn placed(config: &Config) -> impl Iterator<Item = Placed<'_>> {
     config.workspaces.values().flat_map(|workspace| {
         workspace.routes.iter().enumerate().flat_map(move |(index, route)| {
-            let path = move |number| format!("routes[{index}].deliver[{number}].with");
             let targets = route.deliver.iter().enumerate();
-            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(number) })
+            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(index, number) })
         })
     })
 }
@@ -176,7 +192,7 @@ fn secrets_in(value: &Value, pointer: String, found: &mut Vec<(String, String)>)
     }
 }
 
-async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
+pub(super) async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
     match plugin.check(stand_in(&placed.target.settings)).await {
         Ok(destination) => {
             let Manifest { needs_memory, agent, .. } = *plugin.manifest();

@@ -69,7 +69,9 @@ pub(super) fn check_description(description: Option<&Placed<Text>>, report: &mut
 fn of_workspace_manifest(path: &Placed<Text>, report: &mut Report) -> Declared {
     let Some(relative) = path_below(path, report) else { return Declared::default() };
     let folder = Folder::of(report.file()).absolute;
-    let found = manifest::read(&folder.join(relative), Some(&folder));
+    let file = folder.join(relative);
+    report.files.note(&file);
+    let found = manifest::read(&file, Some(&folder));
     if !found.without_effect.is_empty() {
         let message = format!(
             "{}: its {} have no effect: only the manifest of an entry of `catalog` in switchbell.yaml may hold such",
@@ -84,7 +86,9 @@ fn of_workspace_manifest(path: &Placed<Text>, report: &mut Report) -> Declared {
 /// A manifest that the operator names.
 pub(super) fn of_operator_manifest(path: &Placed<Text>, folder: &Folder, report: &mut Report) -> Declared {
     let Some(file) = path_of(&path.at, &path.0, report) else { return Declared::default() };
-    declared(manifest::read(&folder.absolute.join(file), None), path, report)
+    let file = folder.absolute.join(file);
+    report.files.note(&file);
+    declared(manifest::read(&file, None), path, report)
 }
 
 fn declared(found: Manifest, path: &Placed<Text>, report: &mut Report) -> Declared {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::super::code::Code;
-use super::super::load::{Folder, PluginFolder};
+use super::super::load::Folder;
+use super::super::loaded::PluginFolder;
 use super::super::node::At;
 use super::super::raw::{RawGrant, RawLimits, RawPlugins};
 use super::super::read::{NonEmpty, Placed};
@@ -151,7 +152,7 @@ fn outside(grant: &Grant, workspace: &Name, at: &At, report: &mut Report) {
 pub(in crate::config) fn granted_tools(
     tools: &[Placed<ToolGrant>],
     names: &BTreeSet<&Name>,
-    workspaces: &BTreeMap<Name, Workspace>,
+    workspaces: &BTreeMap<Name, &Workspace>,
     report: &mut Report,
 ) {
     for Placed { at, value: ToolGrant { workspace, connector, .. } } in tools {
@@ -192,6 +193,7 @@ fn warn_unless_there(
 }
 
 fn there(at: &At, text: &str, (path, wanted): (&Path, PluginFolder), report: &mut Report) -> There {
+    report.files.note_folder(path, &[".wasm"]);
     let entries = std::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     match entries {
         Ok(entries) => {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use url::Url;
 
 use super::super::code::Code;
-use super::super::load::{Folder, Reading};
+use super::super::load::Folder;
+use super::super::loaded::Reading;
 use super::super::node::At;
 use super::super::raw::RawSecret;
 use super::super::read::{Map, Named, NonEmpty, Placed};

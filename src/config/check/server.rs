@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::code::Code;
-use super::super::load::{Folder, Reading};
+use super::super::load::Folder;
+use super::super::loaded::Reading;
 use super::super::raw::{RawCommand, RawPoll, RawServer};
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
@@ -50,6 +51,14 @@ pub(in crate::config) struct Server {
     pub secrets: BTreeMap<Name, Rule>,
     /// Every place where a workspace is named.
     pub mentions: Vec<Placed<Name>>,
+}
+
+impl Server {
+    /// Whether there is a plugin of this name, as far as is known.
+    pub(in crate::config) fn has_plugin(&self, name: &str) -> bool {
+        let there = self.plugins_there.as_ref();
+        there.is_none_or(|(_, names)| names.iter().any(|plugin| plugin.as_str() == name))
+    }
 }
 
 /// A program that connectors may start.

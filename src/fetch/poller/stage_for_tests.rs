@@ -1,6 +1,6 @@
 //! What the tests of the loop stand on: a scripted outbox, the real store, and a clock that is moved by hand.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -221,6 +221,10 @@ impl Inbox for Store {
         self.sqlite.recordings(plugin)
     }
 
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.sqlite.is_of_first_read(workspace, seq)
+    }
+
     fn target_state<'a>(
         &'a self,
         queue: &'a QueueKey,
@@ -268,6 +272,7 @@ pub(super) fn config() -> Config {
         mail: None,
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        aside: BTreeSet::new(),
         reads_per_minute_max: 60,
     }
 }

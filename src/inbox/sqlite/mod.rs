@@ -7,6 +7,7 @@
 mod accept;
 mod adopt;
 mod claim;
+mod connect;
 mod content;
 mod digest;
 mod errors;
@@ -32,7 +33,6 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::book::{Admission, Book, QueueKey};
@@ -44,23 +44,14 @@ use super::{
 use crate::clock::later;
 use crate::notification::Notification;
 use crate::route::timing::AtMost;
-use errors::unavailable;
+use connect::{connect, connect_copier, connect_reader, prepare_to_write};
 use lock::Lock;
 use log::{Bound, Copier, Log};
 use session::{Desk, Session};
 use writer::Writer;
 
-/// How long a statement waits for another process that reads or checkpoints.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// The wait before a queue is asked for again that cannot be claimed from while others can.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-
-/// Pages that the writer keeps at hand, in KiB: the inner pages of all trees of a store with some million rows.
-const CACHE_KIB: i64 = 16 * 1024;
-
-/// Statements kept prepared: more than the store has.
-const STATEMENTS_MAX: usize = 128;
 
 /// Reading connections kept open when idle; more are opened under load and closed again.
 const IDLE_READERS_MAX: usize = 4;
@@ -334,6 +325,11 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::notification(connection, &workspace, seq)).boxed()
     }
 
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::is_of_first_read(connection, &workspace, seq)).boxed()
+    }
+
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         let store = self.store.clone();
         self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
@@ -361,43 +357,6 @@ impl Inbox for SqliteInbox {
         let (store, plugin) = (self.store.clone(), plugin.clone());
         self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
     }
-}
-
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
-    let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(unavailable)?;
-    // A statement would be planned anew each time other values are bound to it.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(unavailable)?;
-    Ok(connection)
-}
-
-/// Read-only by `query_only` rather than by the open flags, because reading a WAL may have to make its index.
-fn connect_reader(path: &Path) -> Result<Connection, InboxError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
-    Ok(connection)
-}
-
-/// A connection that copies the log. It has to have read once to know that there is one.
-fn connect_copier(path: &Path) -> Result<Connection, InboxError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
-    connection.pragma_query_value(None, "schema_version", |_| Ok(())).map_err(unavailable)?;
-    Ok(connection)
-}
-
-fn prepare_to_write(connection: &mut Connection) -> Result<(), InboxError> {
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(unavailable)?;
-    if mode != "wal" {
-        let message =
-            format!("the file system does not allow a write-ahead log (journal mode is {mode}): use a local disk");
-        return Err(InboxError::Open(message));
-    }
-    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(unavailable)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    schema::migrate(connection)
 }
 
 #[cfg(test)]

@@ -33,8 +33,7 @@ impl<'a> Run<'a> {
         let mut waiting = scene.waiting.to_vec();
         let number = match followed {
             Followed::New(new) => {
-                // It is asked about as it comes, whatever is overdue.
-                waiting.push(Waiting { number: Waiting::NEW, place: Place::New, at: now, ..*new });
+                waiting.push(Waiting { number: Waiting::NEW, place: Place::New, at: new.at.max(now), ..*new });
                 Waiting::NEW
             }
             Followed::Waiting(number) => number,
@@ -44,7 +43,9 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn to_the_end(mut self) -> Forecast {
-        if let Some(new) = self.take(|one| one.place == Place::New) {
+        let now = self.now;
+        if let Some(new) = self.take(|one| one.place == Place::New && one.at <= now) {
+            // It is asked about as it comes, whatever is overdue.
             self.ask(new);
         }
         while self.end.is_none() && self.left > 0 && self.moves.len() < MOVES_MAX {

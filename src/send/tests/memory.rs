@@ -281,6 +281,10 @@ impl Inbox for Memory {
         async { Ok(found) }.boxed()
     }
 
+    fn is_of_first_read<'a>(&'a self, _: &'a Name, _: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        unused()
+    }
+
     fn target_state<'a>(
         &'a self,
         _: &'a QueueKey,

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::super::super::code::Code;
-use super::super::super::load::{Folder, Reading, Secrets, read_bytes};
+use super::super::super::load::{Folder, read_bytes};
+use super::super::super::loaded::{Reading, Secrets};
 use super::super::super::mask;
 use super::super::super::node::At;
 use super::super::super::raw::{RawSecret, RawSource};
@@ -90,7 +91,9 @@ impl<'a> Sources<'a> {
             (Some(env), ..) => (env.at, from_environment(&env.value.0, self.reading.environment)),
             (None, Some(file), _) => {
                 let path = path_of(&file.at, &file.value.0, report)?;
-                (file.at, from_file(&self.folder.shown.join(path)))
+                let path = self.folder.shown.join(path);
+                report.files.note(&path);
+                (file.at, from_file(&path))
             }
             // A program that was not run is one too many, which was reported.
             (None, None, Some(command)) => (command.at, from_program(self.written.get(&command.value)?)),
