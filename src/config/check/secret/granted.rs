@@ -48,7 +48,7 @@ impl Use {
     /// What it is, in words.
     fn words(self) -> &'static str {
         match self {
-            Self::Settings => "settings",
+            Self::Settings => "the settings of a target",
             Self::Connector => "connectors",
             Self::Mail => "the mail relay",
         }
