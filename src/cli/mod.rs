@@ -12,6 +12,7 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod schema;
 mod serve;
 mod table;
 mod way;
@@ -52,6 +53,8 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
+    /// Prints what may stand in the files: a JSON Schema for editors, or tables for people.
+    Schema(schema::Arguments),
     /// Shows what is in an inbox, and marks it as read or acknowledged.
     #[command(subcommand)]
     Inbox(inbox::Command),
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Schema(asked) => schema::run(&asked),
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,

@@ -22,6 +22,7 @@ mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod schema;
 mod secret;
 mod section;
 mod source;
@@ -57,6 +58,7 @@ pub use loaded::{
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
+pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 pub use trust::{GateMode, KeyId, TrustedKey};

@@ -10,6 +10,6 @@ mod select;
 pub mod timing;
 
 pub use entry::entry;
-pub use glob::{PatternError, check_name_pattern, check_text_pattern};
+pub use glob::{PATTERN_CHARS_MAX, PatternError, check_name_pattern, check_text_pattern};
 pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};
