@@ -53,10 +53,10 @@ pub struct Supposed<'a> {
 /// What comes of the effects of an attempt that is looked at.
 #[derive(Clone, Debug)]
 pub enum Answers {
-    /// These, in their order, each when it comes where that is known; what follows the last is not answered.
-    These(Vec<(Option<Timestamp>, Answer)>),
+    /// These, in their order; what follows the last is not answered.
+    These(Vec<Answer>),
     /// All of them succeed. What a request is answered is the first of a few plain bodies that the plugin takes for a
-    /// success; where it takes none, what follows the first effect is left open.
+    /// success, or up to what the guard refuses; where it takes none, what follows the first effect is left open.
     Success,
 }
 
@@ -79,6 +79,12 @@ pub struct Previewed {
     pub outcome: Option<Outcome>,
     /// Why, or the destination's reference.
     pub reason: Option<String>,
+}
+
+impl Previewed {
+    fn is_refused(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Effect(Asked { refused: Some(_), .. })))
+    }
 }
 
 /// One step of an attempt that is looked at.
@@ -116,14 +122,14 @@ impl Previewer<'_> {
                 for body in PLAIN_BODIES {
                     let recorder = Recorder::succeeding(began, limits, self.effects, body);
                     let previewed = self.made(&supposed, &recorder).await;
-                    if previewed.outcome == Some(Outcome::Delivered) {
+                    if previewed.outcome == Some(Outcome::Delivered) || previewed.is_refused() {
                         return previewed;
                     }
                 }
                 Vec::new()
             }
         };
-        let script = script.into_iter().map(|(at, answer)| Scripted { at, expected: None, answer });
+        let script = script.into_iter().map(|answer| Scripted { at: None, expected: None, answer });
         let recorder = Recorder::new(began, limits, Some(self.effects), script.collect());
         self.made(&supposed, &recorder).await
     }

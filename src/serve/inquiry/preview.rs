@@ -83,11 +83,11 @@ impl Inquiry {
         match (&asked.answers, &asked.recorded) {
             (None, None) => Ok(Given { answers: Answers::Success, plugin: None }),
             (Some(list), None) => {
-                let answer = |(number, answer): (usize, &Box<RawValue>)| {
+                let answer = |(number, answer): (usize, &RawValue)| {
                     let wrong = |error| NoAnswer::Wrong(format!("answer {number}: {error}"));
-                    answer_from_json(answer.get()).map(|answer| (None, answer)).map_err(wrong)
+                    answer_from_json(answer.get()).map_err(wrong)
                 };
-                let answers = (1..).zip(list).map(answer).collect::<Result<_, _>>()?;
+                let answers = (1..).zip(list.iter().map(AsRef::as_ref)).map(answer).collect::<Result<_, _>>()?;
                 Ok(Given { answers: Answers::These(answers), plugin: None })
             }
             (None, Some(id)) => self.recorded(id, current, workspace).await,
@@ -115,7 +115,7 @@ impl Inquiry {
             let recorded = Recorded::from_json(&leg.content).map_err(|error| wrong(&error))?;
             let effects = recorded.effects.into_iter();
             let effects = effects.filter(|effect| !matches!(effect.answer, Answer::Resumed(_)));
-            answers.extend(effects.map(|effect| (None, effect.answer)));
+            answers.extend(effects.map(|effect| effect.answer));
         }
         Ok(Given { answers: Answers::These(answers), plugin: Some(last.plugin) })
     }
