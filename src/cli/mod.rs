@@ -1,5 +1,7 @@
 //! The command line: one file for each command.
 
+mod about;
+mod ask;
 mod check;
 mod compile_plugin;
 mod connector;
@@ -7,6 +9,7 @@ mod console;
 mod control;
 mod deliveries;
 mod demo;
+mod explain;
 mod inbox;
 mod outbox;
 mod output;
@@ -64,6 +67,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Says who is told of a notification, when, and why not.
+    Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
     /// Shows what plugins are and want, and what the folder of plugins holds.
@@ -107,6 +112,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
