@@ -1,5 +1,7 @@
 //! The command line: one file for each command.
 
+mod about;
+mod ask;
 mod check;
 mod compile_plugin;
 mod connector;
@@ -7,11 +9,13 @@ mod console;
 mod control;
 mod deliveries;
 mod demo;
+mod explain;
 mod inbox;
 mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod schema;
 mod serve;
 mod table;
 mod way;
@@ -52,6 +56,8 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
+    /// Prints what may stand in the files: a JSON Schema for editors, or tables for people.
+    Schema(schema::Arguments),
     /// Shows what is in an inbox, and marks it as read or acknowledged.
     #[command(subcommand)]
     Inbox(inbox::Command),
@@ -61,6 +67,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Says who is told of a notification, when, and why not.
+    Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
     /// Shows what plugins are and want, and what the folder of plugins holds.
@@ -100,9 +108,11 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Schema(asked) => schema::run(&asked),
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,

@@ -12,6 +12,6 @@ pub mod timing;
 
 pub use cover::name_covers;
 pub use entry::entry;
-pub use glob::{PatternError, check_name_pattern, check_text_pattern};
+pub use glob::{PATTERN_CHARS_MAX, PatternError, check_name_pattern, check_text_pattern};
 pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
 pub use select::{Condition, Decision, Facts, Field, Matcher, Router};
