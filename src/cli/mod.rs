@@ -12,6 +12,7 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod reload;
 mod serve;
 mod table;
 mod way;
@@ -63,6 +64,8 @@ enum Command {
     Deliveries(deliveries::Command),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
+    /// Has the running server read its configuration again, and says what changed.
+    Reload(reload::Arguments),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
+            Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

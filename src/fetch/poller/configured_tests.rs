@@ -29,7 +29,7 @@ async fn what_comes_is_decided_by_the_configuration_that_holds_then() {
     stage.clock.advance(wait);
     stage.read().await;
     assert_eq!(stage.accepted().await, (2, "b".to_owned(), Some(false)), "its level is capped below the route's");
-    assert_eq!(stage.script.asked.lock().unwrap().len(), 3, "it was not started anew");
+    assert_eq!(stage.asked().len(), 3, "it was not started anew");
     stage.stop().await;
 }
 
