@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::polling::{Making, Polling};
 use crate::clock::Clock;
-use crate::config::{Changes, Config, Loaded, Problems, Reading, Texts, read_files};
+use crate::config::{self, Changes, Config, Loaded, Problems, Reading, Texts, read_files};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::{Inbox, Intake};
 use crate::notification::Name;
@@ -167,13 +167,16 @@ impl Reloads {
         let Some(environment) = self.environment.clone() else {
             return Err(Refused::Because("this server was not started from files: it cannot reload".to_owned()));
         };
-        let (file, texts) = (self.running().file.clone(), self.texts.clone());
-        let read = tokio::task::spawn_blocking(move || read_files(&file, &*environment, &texts)).await;
+        let (running, texts) = (self.running(), self.texts.clone());
+        let listen = running.listen;
+        let file = running.file.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            read_files(&file, &*environment, Some(config::Running { texts: &texts, listen }))
+        });
         let Reading { loaded, files } =
-            read.map_err(|error| Refused::Because(format!("the files cannot be read: {error}")))?;
+            read.await.map_err(|error| Refused::Because(format!("the files cannot be read: {error}")))?;
         self.watch.read(files);
         let Loaded { mut config, warnings, aside, older, texts } = loaded.map_err(Refused::Mistakes)?;
-        let running = self.running();
         let needs_restart = config.keep_what_cannot_change(&running);
         let changes = Changes::between(&running, &config);
         let taken = Taken { changes, needs_restart, warnings, aside, older, ..Taken::default() };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,15 @@ use crate::notification::Name;
 
 /// The texts of workspaces' files, by name.
 pub type Texts = BTreeMap<Name, Arc<str>>;
+
+/// What runs while files are read again.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// What the workspaces run on.
+    pub texts: &'a Texts,
+    /// Where the process listens, whatever the file says: what may be reached depends on it.
+    pub listen: SocketAddr,
+}
 
 /// A configuration, and what in it deserves a look.
 #[derive(Debug)]
@@ -81,26 +91,34 @@ pub fn process_environment(name: &str) -> Option<OsString> {
 /// # Errors
 /// Every mistake at once, when the operator's file has one. A workspace whose own file has mistakes is left out.
 pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, Problems> {
-    read_files(file, environment, &Texts::new()).loaded
+    read_files(file, environment, None).loaded
 }
 
-/// The same, saying what was read. A workspace whose file has mistakes goes on with its text in `before`, if that is good
+/// The same, saying what was read. A workspace whose file has mistakes goes on with what it is `running` on, if that is good
 /// beside the operator's file as it is now.
-pub fn read_files(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>, before: &Texts) -> Reading {
+pub fn read_files(
+    file: &Path,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+    running: Option<Running<'_>>,
+) -> Reading {
     let mut report = read_file(file);
     let raw = read_tree(&mut report).and_then(|mut root| {
         variables::expand(&mut root, environment, &mut report);
         RawServer::read(&root, &mut report)
     });
     let folder = Folder::of(file);
-    let server = raw.map(|raw| check::server(raw, &folder, environment, &mut report));
+    let mut server = raw.map(|raw| check::server(raw, &folder, environment, &mut report));
     let files = match &server {
         Some(server) => load::workspace_files(server.workspaces.as_ref(), &mut report),
         None => Vec::new(),
     };
     let mut parts = Vec::new();
-    if let Some(server) = &server {
-        parts = files.iter().map(|(name, file)| Part::load(name, file, server, before.get(name))).collect();
+    if let Some(server) = &mut server {
+        let listen = server.listen;
+        server.listen = running.map_or(listen, |running| running.listen);
+        let before = |name| running.and_then(|running| running.texts.get(name));
+        parts = files.iter().map(|(name, file)| Part::load(name, file, server, before(name))).collect();
+        server.listen = listen;
         let names = files.iter().map(|(name, _)| name).collect();
         check::mentioned_workspaces(server, &names, &mut report);
         // A workspace whose file has mistakes may seem to lack what it has.

@@ -51,7 +51,7 @@ pub use changes::{Change, Changes, How, What};
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
-pub use loaded::{Loaded, Reading, Texts, load, process_environment, read_files};
+pub use loaded::{Loaded, Reading, Running, Texts, load, process_environment, read_files};
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, SourceLine};

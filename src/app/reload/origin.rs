@@ -44,7 +44,7 @@ impl Origin {
     /// # Errors
     /// Every mistake, when the operator's file has one. A workspace whose own file has mistakes is set aside.
     pub fn read(file: &Path, environment: Environment) -> Result<(Self, Vec<Problem>), Problems> {
-        let Reading { loaded, files } = read_files(file, &*environment, &Texts::new());
+        let Reading { loaded, files } = read_files(file, &*environment, None);
         let Loaded { config, warnings, aside, texts, older: _ } = loaded?;
         let followed = Followed { environment, files, texts, aside };
         Ok((Self { config: Arc::new(config), files: Some(followed) }, warnings))
