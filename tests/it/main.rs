@@ -31,6 +31,7 @@ mod pipeline;
 mod plugins;
 mod preview;
 mod registry;
+mod reloading;
 mod reports;
 mod resume;
 mod secrecy;
