@@ -1,5 +1,7 @@
 //! The command line: one file for each command.
 
+mod about;
+mod ask;
 mod check;
 mod compile_plugin;
 mod connector;
@@ -7,12 +9,15 @@ mod console;
 mod control;
 mod deliveries;
 mod demo;
+mod explain;
 mod inbox;
 mod outbox;
 mod output;
 mod plugin;
 mod preview;
 mod routes;
+mod reload;
+mod schema;
 mod serve;
 mod table;
 mod test;
@@ -54,6 +59,8 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
+    /// Prints what may stand in the files: a JSON Schema for editors, or tables for people.
+    Schema(schema::Arguments),
     /// Shows what is in an inbox, and marks it as read or acknowledged.
     #[command(subcommand)]
     Inbox(inbox::Command),
@@ -63,6 +70,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Says who is told of a notification, when, and why not.
+    Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
     /// Compares what configurations make of what came.
@@ -70,6 +79,8 @@ enum Command {
     Routes(routes::Command),
     /// Runs the tests of routes in a folder.
     Test(test::Arguments),
+    /// Has the running server read its configuration again, and says what changed.
+    Reload(reload::Arguments),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -107,12 +118,15 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Schema(asked) => schema::run(&asked),
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Routes(command) => routes::run(&arguments.config, &command).await,
             Command::Test(asked) => test::run(&arguments.config, &asked),
+            Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

@@ -8,6 +8,7 @@ use super::loaded::{self, Reading};
 use super::node::Kind;
 use super::raw::{RawServer, RawWorkspace};
 use super::read::Read as _;
+use super::unused::Declared;
 use super::{Problem, Problems, Workspace, variables};
 use crate::notification::Name;
 
@@ -43,8 +44,10 @@ pub fn workspace_beside(
     reading: &Reading<'_>,
 ) -> Result<(Workspace, Vec<Problem>), Problems> {
     let mut report = read_file(operator);
+    let mut declared = Declared::default();
     let raw = read_tree(&mut report).and_then(|mut root| {
         variables::expand(&mut root, reading.environment, &mut report);
+        declared = Declared::of(&root);
         RawServer::read(&root, &mut report)
     });
     let server = raw.map(|raw| check::server(raw, &Folder::of(operator), reading, &mut report));
@@ -52,7 +55,7 @@ pub fn workspace_beside(
         return Err(load::problems(vec![report]));
     };
     let mut report = read_file(file);
-    match loaded::workspace(name, &server, &mut report) {
+    match loaded::workspace(name, (&server, &mut declared), &mut report) {
         Some(workspace) => Ok((workspace, report.warnings)),
         None => Err(load::problems(vec![report])),
     }

@@ -135,8 +135,6 @@ codes! {
     LongHold = "long-hold",
     /// `unless` stands where nothing is waited for.
     NothingToWaitFor = "nothing-to-wait-for",
-    /// Something waits longer than what it waits for is tried.
-    LongAfter = "long-after",
     /// The sign of a time zone means the opposite of what it seems to.
     InvertedZone = "inverted-zone",
     /// A secret that nobody uses.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::load::{self, Folder, read_file, read_tree};
 use super::raw::{RawServer, RawWorkspace};
 use super::read::Read as _;
 use super::source::Report;
-use super::{Config, Files, Problem, Problems, Workspace, variables};
+use super::unused::Declared;
+use super::{Config, Files, Problem, Problems, Workspace, credential, variables};
 use crate::notification::Name;
 
 /// The texts of workspaces' files, by name.
@@ -47,6 +49,15 @@ pub enum PluginFolder {
     MayBeAbsent,
     /// Nobody looks: no plugin is unknown.
     NotAsked,
+}
+
+/// What runs while files are read again.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// What the workspaces run on.
+    pub texts: &'a Texts,
+    /// Where the process listens, whatever the file says: what may be reached depends on it.
+    pub listen: SocketAddr,
 }
 
 /// A configuration, and what in it deserves a look.
@@ -128,32 +139,44 @@ pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Resu
 /// # Errors
 /// Every mistake at once, when the operator's file has one.
 pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems> {
-    read_files(file, reading, &Texts::new()).loaded
+    read_files(file, reading, None).loaded
 }
 
-/// The same, saying what was read. A workspace whose file has mistakes goes on with its text in `before`, if that is good
+/// The same, saying what was read. A workspace whose file has mistakes goes on with what it is `running` on, if that is good
 /// beside the operator's file as it is now.
-pub fn read_files(file: &Path, reading: &Reading<'_>, before: &Texts) -> FilesRead {
+pub fn read_files(file: &Path, reading: &Reading<'_>, running: Option<Running<'_>>) -> FilesRead {
     let mut report = read_file(file);
+    let mut declared = Declared::default();
     let raw = read_tree(&mut report).and_then(|mut root| {
         variables::expand(&mut root, reading.environment, &mut report);
+        declared = Declared::of(&root);
+        credential::in_commands(&root, &mut report);
         RawServer::read(&root, &mut report)
     });
     let folder = Folder::of(file);
-    let server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
+    let mut server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
     let files = match &server {
         Some(server) => load::workspace_files(server.workspaces.as_ref(), &mut report),
         None => Vec::new(),
     };
     let mut parts = Vec::new();
-    if let Some(server) = &server {
-        parts = files.iter().map(|(name, file)| Part::load(name, file, server, before.get(name))).collect();
+    if let Some(server) = &mut server {
+        let listen = server.listen;
+        server.listen = running.map_or(listen, |running| running.listen);
+        for (name, file) in &files {
+            let before = running.and_then(|running| running.texts.get(name));
+            parts.push(Part::load((name, file), (server, &mut declared), before));
+        }
+        server.listen = listen;
         let names = files.iter().map(|(name, _)| name).collect();
         check::mentioned_workspaces(server, &names, &mut report);
         // A workspace whose file has mistakes may seem to lack what it has.
         if parts.iter().all(Part::is_good) {
             let found = parts.iter().filter_map(|part| Some((part.name.clone(), part.workspace.as_ref()?)));
             check::granted_tools(&server.tools, &names, &found.collect(), &mut report);
+            if report.mistakes.is_empty() && !parts.is_empty() {
+                declared.warn(|plugin| server.has_plugin(plugin), &mut report);
+            }
         }
     }
     let mut all = std::mem::take(&mut report.files);
@@ -178,14 +201,18 @@ struct Part {
 }
 
 impl Part {
-    fn load(name: &Name, file: &Path, server: &Server, before: Option<&Arc<str>>) -> Self {
+    fn load(
+        (name, file): (&Name, &Path),
+        (server, declared): (&Server, &mut Declared),
+        before: Option<&Arc<str>>,
+    ) -> Self {
         let mut report = read_file(file);
-        let workspace = workspace(name, server, &mut report);
+        let workspace = workspace(name, (server, declared), &mut report);
         let mut files = std::mem::take(&mut report.files);
         let text = Arc::from(report.text());
         let older = before.filter(|_| workspace.is_none()).and_then(|text| {
             let mut older = Report::new(file.to_owned(), String::from(&**text));
-            let workspace = self::workspace(name, server, &mut older)?;
+            let workspace = self::workspace(name, (server, declared), &mut older)?;
             files.join(older.files);
             Some((workspace, Arc::clone(text)))
         });
@@ -202,9 +229,12 @@ impl Part {
 }
 
 /// None when the report has a mistake.
-pub(super) fn workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
+pub(super) fn workspace(name: &Name, (server, declared): (&Server, &mut Declared), report: &mut Report) -> Option<Workspace> {
+    report.know_secrets(server.secrets.keys().map(Name::as_str));
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);
+    declared.uses(&root);
+    credential::in_workspace(&root, report);
     let raw = RawWorkspace::read(&root, report)?;
     check::workspace(name, raw, server, report).filter(|_| report.mistakes.is_empty())
 }

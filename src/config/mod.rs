@@ -6,13 +6,16 @@
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod beside;
+mod changes;
 mod check;
 mod code;
+mod credential;
 mod files;
 mod grant;
 mod granted;
 mod load;
 mod loaded;
+mod located;
 mod mail;
 mod manifest;
 mod mask;
@@ -23,6 +26,7 @@ mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod schema;
 mod secret;
 mod section;
 mod source;
@@ -30,6 +34,7 @@ mod suggest;
 mod syntax;
 mod trial;
 mod trust;
+mod unused;
 mod values;
 mod variables;
 
@@ -50,16 +55,19 @@ use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
 pub use beside::{FileKind, file_kind, workspace_beside};
+pub use changes::{Change, Changes, How, What};
 pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
 pub use loaded::{
-    FilesRead, Loaded, PluginFolder, Reading, Secrets, Texts, load, load_with, process_environment, read_files,
+    FilesRead, Loaded, PluginFolder, Reading, Running, Secrets, Texts, load, load_with, process_environment, read_files,
 };
+pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
 pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
+pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 pub use trial::{Expected, Trial, TrialEvent, TrialFile, TrialMark, trials};
@@ -207,7 +215,7 @@ pub enum Role {
 }
 
 /// One MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connector {
     /// Its name in the workspace.
     pub name: Name,
@@ -224,7 +232,7 @@ pub struct Connector {
 }
 
 /// How a connector is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A program that speaks MCP on its standard input and output.
     Stdio {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use super::code::Code;
 use super::node::{At, Kind, Node};
 use super::scalar::{Typed, quote};
+use super::schema::{self, File, Form, Schema, Written};
 use super::source::Report;
 
 /// A value with its place.
@@ -29,6 +30,9 @@ pub(super) trait Read: Sized {
 
     /// Reads it. None when a mistake was reported.
     fn read(node: &Node, report: &mut Report) -> Option<Self>;
+
+    /// What may stand there, as far as its form tells.
+    fn schema(file: File) -> Schema;
 }
 
 /// Reads a value and keeps its place.
@@ -68,6 +72,9 @@ pub(super) trait FromText: Sized {
     /// # Errors
     /// Says what is wrong and what to write instead.
     fn from_text(text: &str, quoted: &str) -> Result<Self, String>;
+
+    /// What such a text looks like: it fits whatever [`FromText::from_text`] takes, and little else.
+    fn form() -> Form;
 }
 
 impl<T: FromText> Read for T {
@@ -95,6 +102,10 @@ impl<T: FromText> Read for T {
         }
         T::from_text(&scalar.text, &scalar.quoted()).map_err(|message| report.mistake(&node.at, message)).ok()
     }
+
+    fn schema(file: File) -> Schema {
+        T::form().schema(<T as FromText>::WANTED, file)
+    }
 }
 
 /// Any text.
@@ -106,6 +117,10 @@ impl FromText for Text {
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::ANY
     }
 }
 
@@ -120,6 +135,16 @@ impl Read for bool {
         }
         refuse(node, <Self as Read>::WANTED, "", report);
         None
+    }
+
+    fn schema(file: File) -> Schema {
+        let boolean = Schema {
+            types: "boolean".into(),
+            error_message: Some(format!("{} is wanted here", <Self as Read>::WANTED)),
+            examples: vec![Written::Boolean(true)],
+            ..Schema::default()
+        };
+        schema::or_variable(boolean, file)
     }
 }
 
@@ -144,6 +169,18 @@ impl<const MIN: u32, const MAX: u32> Read for Whole<MIN, MAX> {
         refuse(node, &format!("a whole number from {MIN} to {MAX}"), "", report);
         None
     }
+
+    fn schema(file: File) -> Schema {
+        let number = Schema {
+            types: "integer".into(),
+            minimum: Some(MIN),
+            maximum: Some(MAX),
+            error_message: Some(format!("a whole number from {MIN} to {MAX} is wanted here")),
+            examples: vec![Written::Whole(MIN.into())],
+            ..Schema::default()
+        };
+        schema::or_variable(number, file)
+    }
 }
 
 /// A list.
@@ -157,6 +194,10 @@ impl<T: Read> Read for Vec<Placed<T>> {
             return None;
         };
         Some(items.iter().filter_map(|item| placed(item, report)).collect())
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema::list(T::schema(file))
     }
 }
 
@@ -173,6 +214,10 @@ impl<T: Read> Read for NonEmpty<T> {
             return None;
         }
         Vec::read(node, report).map(Self)
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema { min_items: Some(1), ..Schema::list(T::schema(file)) }
     }
 }
 
@@ -204,6 +249,12 @@ impl<T: Read> Read for OneOrMore<T> {
             }
             Kind::Scalar(_) | Kind::Reported => Some(Self(vec![placed(node, report)?])),
         }
+    }
+
+    fn schema(file: File) -> Schema {
+        let one = T::schema(file);
+        let list = Schema { min_items: Some(1), max_items: Some(ITEMS_MAX), ..Schema::list(one.clone()) };
+        Schema::either(vec![one, list])
     }
 }
 
@@ -245,5 +296,9 @@ impl<K: FromText, T: Read> Read for Map<K, T> {
             map.extend(name.map(|name| Named { name, at: entry.key_at.clone(), value }));
         }
         Some(Self(map))
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema::map(K::form().schema_of_keys(<K as FromText>::WANTED), T::schema(file))
     }
 }

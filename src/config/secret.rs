@@ -1,11 +1,14 @@
 //! Secrets as the rest of the program knows them: where each comes from, and the one place it may be put.
 
+use std::fmt;
+
 use url::Url;
 
 use super::HostPattern;
 use crate::notification::Name;
 
 /// A secret: what it is worth, and the one place it may be put.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// Its value, or how one is had; never printed.
     pub value: SecretValue,
@@ -22,7 +25,7 @@ pub struct Secret {
 }
 
 /// What a secret is worth.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum SecretValue {
     /// A text from the environment, a file or a command.
     Fixed(String),
@@ -48,8 +51,8 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Secret").field("place", &self.place).finish_non_exhaustive()
     }
 }
@@ -83,8 +86,26 @@ pub enum SecretPlace {
     Connector,
 }
 
+impl fmt::Display for SecretPlace {
+    /// As `in:` is written.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url => out.write_str("url"),
+            Self::Header { name, prefix: None } => write!(out, "header:{name}"),
+            Self::Header { name, prefix: Some(prefix) } => write!(out, "header:{name}:{prefix}"),
+            Self::Basic => out.write_str("basic"),
+            Self::Query(key) => write!(out, "query:{key}"),
+            Self::Path => out.write_str("path"),
+            Self::Body(pointer) => write!(out, "body:{pointer}"),
+            Self::Sign => out.write_str("sign"),
+            Self::Mail => out.write_str("mail"),
+            Self::Connector => out.write_str("connector"),
+        }
+    }
+}
+
 /// `oauth:` of a secret (RFC 6749): how an access token is had.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenSource {
     /// The token endpoint.
     pub token_url: Url,
@@ -99,7 +120,7 @@ pub struct TokenSource {
 }
 
 /// By what right an access token is had.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum TokenGrant {
     /// The client's own id and secret (RFC 6749 §4.4).
     ClientCredentials {

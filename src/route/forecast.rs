@@ -239,7 +239,7 @@ pub enum Word {
 
 /// What becomes of a delivery at a target that stands so at `now`, by asking the plan at every moment that it names.
 pub fn forecast(scene: Scene<'_>, followed: Followed, now: Timestamp) -> Forecast {
-    Run::new(scene, followed, now).to_the_end()
+    Run::new(scene, followed, now).foresee()
 }
 
 /// What the parts of a timing say, each asked alone, up to the one that decides.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dry::preview::{Previewer, Step, Supposed};
+use super::dry::preview::{Answers, Previewer, Step, Supposed};
 use super::effect::secret::NOT_READ;
 use super::settings::{Placed, placed, problem};
 use crate::config::{Code, Config, Problem};
@@ -43,7 +43,7 @@ async fn refused(previewer: &Previewer<'_>, placed: &Placed<'_>, now: Timestamp)
         id: DeliveryId { store: Arc::from("00000000"), number: 0 },
         due_at: now,
         now,
-        answers: Vec::new(),
+        answers: Answers::NONE,
     };
     denied(previewer.preview(supposed).await.steps)
 }

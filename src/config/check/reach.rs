@@ -64,7 +64,8 @@ fn report_unknown(pattern: &Placed<TextPattern>, sources: &[(Name, Option<Level>
     }
 }
 
-/// Warns of a level that no source of the route can have, by the ceilings.
+/// Warns of a level that no source of the route can have, by the ceilings. A route that names no source is meant for
+/// connectors, though Switchbell's own notices reach every level.
 fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Option<Level>)], report: &mut Report) {
     let Some(when) = &route.when else { return };
     let Some(level) = &when.level else { return };
@@ -82,8 +83,13 @@ fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Optio
         .take(10)
         .filter_map(|(name, ceiling)| ceiling.map(|ceiling| format!("{name}: {ceiling}")))
         .collect();
+    let (which, besides) = if is_limited {
+        ("source of this route", "")
+    } else {
+        ("connector", ", or write `source: switchbell` if only Switchbell's own notices are meant")
+    };
     let message = format!(
-        "no source of this route reaches the level {} (ceilings: {}): raise a connector's `ceiling`, or lower the level",
+        "no {which} reaches the level {} (ceilings: {}): raise a connector's `ceiling`, or lower the level{besides}",
         level.value,
         ceilings.join(", ")
     );

@@ -168,7 +168,7 @@ fn target(raw: &Placed<RawTarget>, least: Level, context: &Context<'_>, report: 
 
 /// The identity of a target without an `id`: 12 hexadecimal digits of the SHA-256 over its plugin and its settings,
 /// whose keys are sorted.
-fn identity(plugin: &Name, settings: &Value) -> String {
+pub(super) fn identity(plugin: &Name, settings: &Value) -> String {
     let mut text = format!("{plugin}\n");
     write_canonical(settings, &mut text);
     let digest = Sha256::digest(text.as_bytes());

@@ -53,6 +53,14 @@ pub(in crate::config) struct Server {
     pub mentions: Vec<Placed<Name>>,
 }
 
+impl Server {
+    /// Whether there is a plugin of this name, as far as is known.
+    pub(in crate::config) fn has_plugin(&self, name: &str) -> bool {
+        let there = self.plugins_there.as_ref();
+        there.is_none_or(|(_, names)| names.iter().any(|plugin| plugin.as_str() == name))
+    }
+}
+
 /// A program that connectors may start.
 #[derive(Debug)]
 pub(in crate::config) struct Command {

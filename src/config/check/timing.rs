@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::civil;
+
 use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::{RawAtMost, RawCollect, RawHold, RawRetry, RawTarget};
@@ -22,6 +24,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 const AFTER_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest time that a digest is open: a longer one is a report.
 const COLLECT_WAIT_MAX: Duration = DAY;
+/// Longest quiet hours of a day that are probably meant.
+const HOLD_MAX: Duration = Duration::from_secs(22 * 3600);
 /// Longest time of a limit: each attempt that reached the destination is remembered for so long.
 const AT_MOST_PER_MAX: Duration = Duration::from_secs(7 * 86_400);
 /// Shortest wait between two attempts: less is an assault on a destination in trouble.
@@ -79,7 +83,7 @@ fn after(raw: &AfterEntry, report: &mut Report) -> Option<After> {
     Some(After { wait: raw.wait.as_ref()?.0, except: raw.except })
 }
 
-fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
+fn hold(raw: &Placed<RawHold>, report: &mut Report) -> Option<Hold> {
     let zone = raw.zone.as_ref().and_then(|name| {
         let found = zone(&name.0).map_err(|message| report.mistake(&name.at, message)).ok()?;
         if is_inverted(&found) {
@@ -96,7 +100,24 @@ fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
         report.mistake(&to.at, Code::EndlessHold.says(message));
         return None;
     }
+    if let Some(text) = nearly_always(from.value.0, to.value.0) {
+        report.warning(&raw.at, Code::LongHold.says(text));
+    }
     Some(Hold { from: from.value.0, to: to.value.0, zone: zone?, except: or_default(raw.except.as_ref()) })
+}
+
+/// What is said of quiet hours that leave nearly nothing of the day.
+fn nearly_always(from: civil::Time, to: civil::Time) -> Option<String> {
+    let seconds = (to - from).total(jiff::Unit::Second).ok()?;
+    let held = Duration::from_secs_f64(if seconds < 0.0 { seconds + DAY.as_secs_f64() } else { seconds });
+    (held > HOLD_MAX).then(|| {
+        format!(
+            "these quiet hours are {} of every day, so that nearly everything waits for {}: are `from` and `to` the other way \
+             round?",
+            show(held),
+            to.strftime("%H:%M")
+        )
+    })
 }
 
 fn collect(raw: &RawCollect, report: &mut Report) -> Option<Collect> {

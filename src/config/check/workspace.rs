@@ -8,7 +8,7 @@ use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::Member;
 use super::super::{Role, Route, Workspace};
-use super::{Server, connector, reach, route};
+use super::{Server, connector, overlap, reach, route};
 use crate::notification::Name;
 use crate::route::Router;
 
@@ -43,6 +43,9 @@ pub(in crate::config) fn workspace(
             Code::PatternSetTooLarge.says(format!("the patterns of all routes together cannot be used: {error}")),
         );
     });
+    if report.mistakes.is_empty() {
+        overlap::check(&raw_routes, &routes, report);
+    }
     let connectors = connectors.into_iter().filter_map(|(name, known)| Some((name, known.connector?)));
     Some(Workspace {
         name: name.clone(),

@@ -22,6 +22,7 @@ section! {
         "events": "`events` stands in a test: write `tests: [ { name: …, events: […], expect: […] } ]`",
         "expect": "`expect` stands in a test: write `tests: [ { name: …, events: […], expect: […] } ]`",
     }
+    examples: [r#"{ tests: [ { name: a failure is told at once, events: [ { source: registrar, name: domain.failed } ], expect: [ { route: news } ] } ] }"#]
 }
 
 section! {
@@ -43,6 +44,7 @@ section! {
         "expect" => expect: Vec<Placed<RawExpected>>, Required;
     }
     not yet: []
+    examples: [r#"{ name: a failure is told at once, events: [ { source: registrar, name: domain.failed } ], expect: [ { route: news } ] }"#]
 }
 
 section! {
@@ -66,6 +68,7 @@ section! {
         "title": "routes know nothing of the title: remove it",
         "body": "routes know nothing of the body: remove it",
     }
+    examples: ["{ at: 5m, source: registrar, name: domain.failed, level: urgent, subject: a.example }"]
 }
 
 section! {
@@ -79,6 +82,7 @@ section! {
         "by" => by: MarkedBy, Default("person");
     }
     not yet: []
+    examples: ["{ at: 10m, event: 1, by: person }"]
 }
 
 section! {
@@ -102,4 +106,5 @@ section! {
         "event": "write `events: [1]`",
         "notifications": "the events are named by their numbers: write `events: [1]`",
     }
+    examples: ["{ route: news, target: page, at: 15m, events: [1] }"]
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::read::FromText;
+use super::super::schema::{Form, Words, word};
 use super::time::Span;
 use crate::route::Acknowledged;
 
@@ -33,6 +34,12 @@ impl FromText for Moment {
             .map(|span| Self::After(span.0))
             .map_err(|message| format!("{message}; or a moment, as in `2026-06-01T22:00:00+02:00`"))
     }
+
+    fn form() -> Form {
+        let moment = r"\d{4}-\d\d-\d\d[Tt ]\d\d:?\d\d\S*";
+        let span = r"(?=\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?";
+        Form::pattern(format!("(?:{moment}|{span})"), &["15m", "2026-06-01T22:00:00+02:00"])
+    }
 }
 
 /// An event's dotted name.
@@ -60,6 +67,10 @@ impl FromText for EventName {
             ))
         }
     }
+
+    fn form() -> Form {
+        Form::pattern(r"[^\s*]{1,200}", &["domain.active"])
+    }
 }
 
 /// Who acknowledges.
@@ -70,11 +81,20 @@ impl FromText for MarkedBy {
     const WANTED: &'static str = "`person` or `agent`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        match text {
-            "person" => Ok(Self(Acknowledged::ByPerson)),
-            "agent" => Ok(Self(Acknowledged::ByAgent)),
-            _ => Err(format!("{quoted} is nobody who acknowledges: write person or agent")),
-        }
+        word(text).ok_or_else(|| format!("{quoted} is nobody who acknowledges: write person or agent"))
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for MarkedBy {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![
+            ("person", Self(Acknowledged::ByPerson), "A person, in the inbox."),
+            ("agent", Self(Acknowledged::ByAgent), "An agent, as a consumer."),
+        ]
     }
 }
 

@@ -42,7 +42,7 @@ impl<'a> Run<'a> {
         Self { scene, reached, waiting, followed: number, moves: Vec::new(), end: None, now, left }
     }
 
-    pub(super) fn to_the_end(mut self) -> Forecast {
+    pub(super) fn foresee(mut self) -> Forecast {
         let now = self.now;
         if let Some(new) = self.take(|one| one.place == Place::New && one.at <= now) {
             // It is asked about as it comes, whatever is overdue.

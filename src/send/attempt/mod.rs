@@ -138,6 +138,8 @@ pub(super) struct Basis<'a> {
     pub(super) config: &'a Config,
     pub(super) catalog: &'a Catalog,
     pub(super) keys: &'a Keys,
+    /// The target, where it is not to be looked for in the configuration.
+    pub(super) of: Option<(&'a Route, &'a Target)>,
 }
 
 impl Basis<'_> {
@@ -150,7 +152,7 @@ impl Basis<'_> {
         (door, watch): (Door<'_>, Option<Watch<'_>>),
     ) -> (Came, Seen) {
         let ended = |outcome, reason| (Came::Ended(Ended::without_a_step(claim, outcome, reason)), Seen::default());
-        let Some((route, target)) = target(self.config, claim) else {
+        let Some((route, target)) = self.of.or_else(|| target(self.config, claim)) else {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
         };
@@ -198,24 +200,29 @@ fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Targe
 impl Means {
     /// Makes one attempt, or goes on with it.
     pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
-        let current = self.live.get();
+        let current = self.current(claim);
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), None)).await.0
     }
 
     /// The same; some come with what is kept of them.
     pub(super) async fn watched(&self, claim: &Claim, began: Timestamp, stop: &Stop, watch: Watch<'_>) -> (Came, Seen) {
-        let current = self.live.get();
+        let current = self.current(claim);
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(watch))).await
     }
 
+    /// What holds for a claim: one that was handed out right before its target went is made all the same.
+    fn current(&self, claim: &Claim) -> Arc<Current> {
+        self.live.with(|config| target(config, claim).is_some())
+    }
+
     fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
-        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys }
+        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys, of: None }
     }
 
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the version of the
     /// plugin that ran, or to the one that runs now where none did.
     pub fn policy(&self, claim: &Claim, repeat: Option<Repeat>) -> Policy {
-        let Current { config, catalog, .. } = &*self.live.get();
+        let Current { config, catalog, .. } = &*self.current(claim);
         let Some((_, target)) = target(config, claim) else { return Policy::default() };
         let repeat = repeat.or_else(|| catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat));
         let on_unknown = target.on_unknown.unwrap_or(match repeat {

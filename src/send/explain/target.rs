@@ -13,7 +13,7 @@ use crate::route::Acknowledged;
 use crate::route::forecast::{Followed, Place, Scene, Waiting, forecast};
 use crate::route::timing::{Timing, bytes_in_digest};
 use crate::send::attempt::in_milliseconds;
-use crate::send::preview::{Previewer, Supposed};
+use crate::send::preview::{Answers, Previewer, Supposed};
 use crate::send::refusals::denied;
 use crate::send::settings::{Placed, Said, lacking, said};
 use crate::send::spare::About;
@@ -70,6 +70,23 @@ impl Explainer<'_> {
         })
     }
 
+    /// When a target would hear of the notification.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn outlook(
+        &self,
+        asked: Question<'_>,
+        (route, target): (&config::Route, &config::Target),
+    ) -> Result<Outlook, InboxError> {
+        let workspace = asked.workspace.name.clone();
+        let queue = QueueKey { workspace, route: route.name.clone(), target: target.id.as_str().into() };
+        let rule = self.current.book.get(&queue);
+        let timing = rule.map_or(&target.timing, |rule| &rule.timing);
+        let state = self.state(&queue, timing, asked.now).await?;
+        Ok(outlook(asked, timing, state.as_ref(), deliveries(asked, &route.name, &target.id)))
+    }
+
     async fn state(
         &self,
         queue: &QueueKey,
@@ -92,7 +109,7 @@ impl Explainer<'_> {
             id: DeliveryId { store: Arc::from("00000000"), number: 0 },
             due_at: now,
             now,
-            answers: Vec::new(),
+            answers: Answers::NONE,
         };
         denied(previewer.preview(supposed).await.steps).map(|fault| fault.message)
     }

@@ -48,7 +48,7 @@ impl Use {
     /// What it is, in words.
     fn words(self) -> &'static str {
         match self {
-            Self::Settings => "settings",
+            Self::Settings => "the settings of a target",
             Self::Connector => "connectors",
             Self::Mail => "the mail relay",
         }
@@ -96,26 +96,20 @@ pub(in super::super) fn granted<'a>(
         report.mistake(at, Code::NotGranted.says(message));
         return None;
     }
-    match rule.place.as_ref().map(Use::of) {
-        Some(other) if other != way => {
-            report.mistake(at, Code::MisplacedSecret.says(unfit(name, other, way)));
+    match &rule.place {
+        Some(place) if Use::of(place) != way => {
+            report.mistake(at, Code::MisplacedSecret.says(unfit(name, place, way)));
             None
         }
         _ => Some((name, rule)),
     }
 }
 
-fn unfit(name: &Name, other: Use, way: Use) -> String {
-    let place = match other {
-        Use::Connector => " (`in: connector`)",
-        Use::Mail => " (`in: mail`)",
-        Use::Settings => "",
+fn unfit(name: &Name, place: &SecretPlace, way: Use) -> String {
+    let remedy = match way {
+        Use::Settings => "name one for a place in a request, such as `in: url`",
+        Use::Connector => "name one with `in: connector`",
+        Use::Mail => "name one with `in: mail`",
     };
-    match way {
-        Use::Settings => format!("the secret {name} is for {}{place}, not for settings", other.words()),
-        Use::Connector => {
-            format!("the secret {name} is not for connectors: it needs `in: connector` in switchbell.yaml")
-        }
-        Use::Mail => format!("the secret {name} is not for the mail relay: it needs `in: mail`"),
-    }
+    format!("the secret {name} is for {} (`in: {place}`), not for {}: {remedy}", Use::of(place).words(), way.words())
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::super::super::code::Code;
 use super::super::super::load::{Folder, read_bytes};
 use super::super::super::loaded::{Reading, Secrets};
+use super::super::super::mask;
 use super::super::super::node::At;
 use super::super::super::raw::{RawSecret, RawSource};
 use super::super::super::read::{Placed, Text};
@@ -150,10 +151,11 @@ fn commands(secret: &RawSecret) -> Vec<&Placed<CommandEntry>> {
 
 fn from_environment(name: &str, lookup: &dyn Fn(&str) -> Option<OsString>) -> Result<String, String> {
     // People write the value itself where its variable belongs; such a text is not repeated.
-    let looks_like_a_name = name.contains('_') && !name.contains(|c: char| c.is_ascii_lowercase());
-    let shown = if looks_like_a_name { format!("{name} ") } else { String::new() };
-    let value = lookup(name).ok_or_else(|| format!("the environment variable {shown}named here is not set"))?;
-    value.into_string().map_err(|_| format!("the environment variable {shown}named here is not Unicode"))
+    let shown = if mask::is_variable(name) { name } else { "named here" };
+    let value = lookup(name).ok_or_else(|| {
+        format!("the environment variable {shown} is not set: set it where the server runs, or name another")
+    })?;
+    value.into_string().map_err(|_| format!("the environment variable {shown} is not Unicode"))
 }
 
 fn from_file(path: &Path) -> Result<String, String> {
@@ -161,7 +163,7 @@ fn from_file(path: &Path) -> Result<String, String> {
     match read_bytes(path, most) {
         Ok(Some(bytes)) => text(bytes, "the file named here is"),
         Ok(None) => Err(too_long()),
-        Err(error) => Err(format!("the file named here cannot be read: {error}")),
+        Err(error) => Err(format!("the file named here cannot be read: {error}; put it there, or name another")),
     }
 }
 
