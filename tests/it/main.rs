@@ -32,6 +32,7 @@ mod preview;
 mod registry;
 mod reports;
 mod resume;
+mod schema;
 mod secrecy;
 mod simulation;
 mod support;
