@@ -58,7 +58,11 @@ impl Form {
         match &self.fits {
             Fits::Words(words) => {
                 let schema = one_of_words(words, message);
-                if file == File::Workspace { schema } else { Schema { any_of: vec![schema, variable()], ..Schema::default() } }
+                if file == File::Workspace {
+                    schema
+                } else {
+                    Schema { any_of: vec![schema, variable()], ..Schema::default() }
+                }
             }
             _ => Schema {
                 types: if self.numbers { Many::List(vec!["string", "integer"]) } else { "string".into() },

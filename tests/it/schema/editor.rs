@@ -309,7 +309,13 @@ routes:
     for (at, parts) in [
         ("registrar: { com", ["The name of a program that the operator declares.", "registrar"]),
         ("ceil", ["The highest level that what it says may have.", "* `attention`: Somebody should look."]),
-        ("hol", ["Its quiet hours, every day.", "`{ from: \"22:00\", to: \"07:00\", zone: Europe/Berlin, except: urgent }`"]),
+        (
+            "hol",
+            [
+                "Its quiet hours, every day.",
+                "`{ from: \"22:00\", to: \"07:00\", zone: Europe/Berlin, except: urgent }`",
+            ],
+        ),
         ("zon", ["A name of the IANA time zone database, no offset", "Europe/Berlin"]),
         ("after: { wai", ["`1s` to `30d`", "15m"]),
     ] {
@@ -343,10 +349,10 @@ routes:
         (
             "info\n  ",
             "entry",
-            "${1:acme}:\n  command: ${2:registrar}\n  notifications:\n    resource: ${3:\"acme://notifications\"}\n  \
+            "${1:acme}:\n  command: ${2:registrar}\n  notifications:\n    resource: ${3:acme://notifications}\n  \
              ceiling: ${4:attention}",
         ),
-        ("hold: ", "hold", "from: ${1:\"22:00\"}\n  to: ${2:\"07:00\"}\n  zone: ${3:Europe/Berlin}\n  except: ${4:urgent}"),
+        ("hold: ", "hold", "from: ${1:\"22:00\"}\n  to: ${2:\"07:00\"}\n  zone: ${3:Europe/Berlin}"),
         ("after: ", "15m", "15m"),
         ("after: ", "after", "wait: ${1:15m}\n  except: ${2:urgent}"),
         ("after: \n        ", "unless", "unless: ${1:acknowledged}"),
