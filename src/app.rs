@@ -20,9 +20,10 @@ use crate::inbox::{Inbox, InboxError};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
-use crate::send::upgrade::{Ground, OpenError, Upgrades};
+use crate::send::upgrade::{self, Ground, OpenError, Upgrades};
 use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::control::{self, Desk, Served};
+use crate::serve::inquiry::{Inquiry, Loading, Sight};
 use crate::serve::{Sources, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
@@ -118,7 +119,7 @@ impl App {
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
         let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::start(means, Arc::clone(&observer));
+        let dispatcher = Dispatcher::start(Arc::clone(&means), Arc::clone(&observer));
         let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
         let upgrades = upgrades.steering(Arc::clone(&dispatcher));
         let plugins = upgrades.handle();
@@ -131,8 +132,9 @@ impl App {
             tasks.spawn(poller.run(stop.soon.clone()));
         }
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
+        let served = Served { seats, desk, inquiry: inquiry(&means, plugins.clone()), plugins };
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Served { seats, desk, plugins }, stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, served, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
@@ -178,6 +180,19 @@ impl App {
     async fn done_within(&mut self, time: Duration) -> bool {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::time::timeout(time, all).await.is_ok()
+    }
+}
+
+/// Answers questions by what the server works with at that moment.
+fn inquiry(means: &Arc<Means>, plugins: upgrade::Handle) -> Inquiry {
+    Inquiry {
+        effects: means.effects.clone(),
+        clock: means.clock.clone(),
+        queues: Arc::clone(&means.queues),
+        keys: means.keys.clone(),
+        inbox: Some(Arc::clone(&means.inbox)),
+        loading: Loading::Asked(plugins),
+        sight: Sight::Live(Arc::clone(means)),
     }
 }
 

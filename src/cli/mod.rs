@@ -1,5 +1,7 @@
 //! The command line: one file for each command.
 
+mod about;
+mod ask;
 mod check;
 mod compile_plugin;
 mod connector;
@@ -7,6 +9,7 @@ mod console;
 mod control;
 mod deliveries;
 mod demo;
+mod explain;
 mod inbox;
 mod outbox;
 mod output;
@@ -24,7 +27,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Config, process_environment};
+use crate::config::{self, Config, Problems, Workspace, process_environment};
 use crate::notification::Name;
 use crate::wasm::stepping;
 use output::{fail, tell};
@@ -64,6 +67,8 @@ enum Command {
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
+    /// Says who is told of a notification, when, and why not.
+    Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
     /// Shows what plugins are and want, and what the folder of plugins holds.
@@ -107,6 +112,7 @@ pub fn main() -> ExitCode {
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
+            Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
@@ -118,12 +124,16 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Loads the configuration, or says everything that is wrong with it.
+/// Loads the configuration, or says everything that is wrong with it. Of a workspace whose own file has mistakes it is said
+/// that it is left out.
 fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
     match config::load(file, &process_environment) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 tell(format_args!("warning: {warning}"));
+            }
+            for (workspace, problems) in &loaded.aside {
+                tell(left_out(workspace, problems));
             }
             Ok(Arc::new(loaded.config))
         }
@@ -132,6 +142,21 @@ fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
             Err(ExitCode::from(COULD_NOT_RUN))
         }
     }
+}
+
+/// Says that a workspace is left out, and why.
+fn left_out(workspace: &Name, problems: &Problems) -> String {
+    let mistakes = problems.mistakes.len() + problems.omitted;
+    let count = if mistakes == 1 { "a mistake".to_owned() } else { format!("{mistakes} mistakes") };
+    format!("workspace {workspace} is left out: its file has {count}; `switchbell check` shows what to write instead")
+}
+
+/// The workspace a command is about, in a configuration.
+fn workspace_in<'a>(config: &'a Config, named: Option<&Name>) -> Result<&'a Workspace, ExitCode> {
+    let name = workspace(&config.workspaces.keys().chain(&config.aside).cloned().collect(), named)?;
+    config.workspaces.get(&name).ok_or_else(|| {
+        fail(format_args!("workspace {name}: its file has mistakes, which `switchbell check` shows: mend them first"))
+    })
 }
 
 /// The workspace a command is about: the one that is named, or the only one.

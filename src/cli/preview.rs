@@ -2,75 +2,61 @@
 //! server does not notice.
 
 mod show;
-mod subject;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use jiff::Timestamp;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::output::{fail, print_for_people, print_json, tell};
-use super::{FOUND_WRONG, load, workspace};
+use super::FOUND_WRONG;
+use super::about::{About, moment, read};
+use super::ask::{Asker, Way};
+use super::output::{fail, print_for_people, print_json};
 use crate::clock::Clock;
-use crate::config::{Route, Target, Workspace};
-use crate::inbox::delivery::Outcome;
-use crate::inbox::{DeliveryView, Marks};
-use crate::notification::{Name, Notification};
-use crate::route::Decision;
-use crate::route::timing::Timing;
-use crate::route::{Acknowledged, Facts, Stage, Standing, Step, Subject, Why, plan};
-use crate::send::effect::Effects;
-use crate::send::preview::{Previewed, Previewer, Supposed};
-use crate::send::record::answer_from_json;
-use crate::wasm::catalog::PluginProblem;
-use crate::wasm::catalog::depot;
-use crate::wasm::{Answer, Catalog, Sandbox, Settings};
-use show::PreviewJson;
-use subject::Found;
+use crate::notification::Name;
+use crate::serve::inquiry::{AdHocJson, OfJson, PreviewAskedJson, PreviewJson};
 
 /// Largest file of answers, bytes: as many as an attempt may have, each of usual size.
 const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
+/// Largest file of settings, bytes: as large as a workspace's file may be.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "switchbell preview --seq SEQ [OPTIONS]
        switchbell preview --event FILE --source NAME [OPTIONS]
-       switchbell preview --name NAME --source NAME [OPTIONS]")]
+       switchbell preview --name NAME --source NAME [OPTIONS]
+       switchbell preview --plugin NAME --with JSON [OPTIONS]")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    of: subject::Of,
+    about: About,
     /// Only this route.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "plugin")]
     route: Option<Name>,
-    /// What the effects are answered, so that an attempt goes on behind its first: a JSON list in the form of records.
-    #[arg(long, value_name = "FILE")]
-    answers: Option<PathBuf>,
+    /// This plugin with the settings of --with, in the place of the routes.
+    #[arg(long, value_name = "NAME", requires = "with")]
+    plugin: Option<Name>,
+    /// The settings, as they stand under `with` of a target: a JSON object, or a file that holds one.
+    #[arg(long, value_name = "JSON|FILE", requires = "plugin")]
+    with: Option<String>,
+    /// What the effects are answered: `success`, a plain success each; `none`, so that the attempt ends behind its first;
+    /// `recorded:DELIVERY`, as in that delivery's attempt that was recorded last; or a file with a JSON list such as
+    /// [{"http": {"ok": {"status": 200, "body": "ok"}}}], one answer for each effect in turn.
+    #[arg(long, value_name = "ANSWERS", default_value = "success")]
+    answers: String,
+    /// Supposes that the attempts are made at this moment: RFC 3339, or a time with its zone such as
+    /// 2026-12-01T03:00[Europe/Berlin].
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    at: Option<jiff::Timestamp>,
     /// The workspace; may be left out when there is one.
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
+    #[command(flatten)]
+    way: Way,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// What would become of one target.
-struct Shown<'a> {
-    route: &'a Route,
-    target: &'a Target,
-    plugin_version: Option<String>,
-    when: String,
-    /// Why no attempt could be made, or what it would do.
-    came: Result<Previewed, String>,
-}
-
-impl Shown<'_> {
-    /// Whether it would not be delivered.
-    fn is_wrong(&self) -> bool {
-        match &self.came {
-            Err(_) => true,
-            Ok(previewed) => show::has_refusal(previewed) || previewed.outcome.is_some_and(|o| o != Outcome::Delivered),
-        }
-    }
 }
 
 pub(super) async fn run(file: &Path, asked: Arguments) -> ExitCode {
@@ -80,122 +66,46 @@ pub(super) async fn run(file: &Path, asked: Arguments) -> ExitCode {
 }
 
 async fn preview(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
-    let config = load(file)?;
-    let workspace = workspace(&config.workspaces.keys().cloned().collect(), asked.workspace.as_ref())?;
-    let Some(workspace) = config.workspaces.get(&workspace) else { return Err(fail("the workspace has gone")) };
-    let answers = answers(asked.answers.as_deref())?;
-    let clock = Clock::system();
-    let now = clock.now();
-    let found = asked.of.find(&config, workspace, now).await?;
-    let matched = matched(workspace, &found.notification, asked.route.as_ref())?;
-    let settings = Settings { key: Some(found.keys.sandbox()), ..Settings::new(config.plugins.limits) };
-    let sandbox = Sandbox::new(settings).map_err(fail)?;
-    let (catalog, problems) = Catalog::running(&sandbox, &config.plugins, depot::root(&config.store)).await;
-    let effects = Effects::new(&config, &clock).map_err(fail)?;
-    let previewer = Previewer { config: &config, catalog: &catalog, effects: &effects, keys: &found.keys };
-    let mut shown = Vec::new();
-    for (route, target) in matched {
-        let (plugin_version, came) = one(&previewer, &problems, (route, target), &found, (now, &answers)).await;
-        let when = when(&target.timing, &found.notification, now);
-        shown.push(Shown { route, target, plugin_version, when, came });
-    }
-    let subject = (found.notification, Marks::default());
-    let printed = if asked.json {
-        print_json(&PreviewJson::of(&subject, &shown))
+    let at = asked.at.unwrap_or_else(|| Clock::system().now());
+    let ad_hoc = ad_hoc(asked)?;
+    let of = if ad_hoc.is_some() && asked.about.is_empty() { OfJson::default() } else { asked.about.asked(at)? };
+    let (answers, recorded) = answers(&asked.answers)?;
+    let (at, route) = (asked.at.map(|at| at.to_string()), asked.route.as_ref().map(Name::to_string));
+    let question = PreviewAskedJson { of, at, route, ad_hoc, answers, recorded };
+    let asker = Asker::find(file, &asked.way, asked.workspace.as_ref()).await?;
+    let previewed = asker.preview(&question).await?;
+    let printed = if asked.json { print_json(&previewed) } else { print_for_people(&show::whole(&previewed)) };
+    Ok(if previewed.targets.iter().any(PreviewJson::is_wrong) { ExitCode::from(FOUND_WRONG) } else { printed })
+}
+
+/// The plugin with settings that is asked about in the place of routes.
+fn ad_hoc(asked: &Arguments) -> Result<Option<AdHocJson>, ExitCode> {
+    let (Some(plugin), Some(with)) = (&asked.plugin, &asked.with) else { return Ok(None) };
+    let text = if with.trim_start().starts_with('{') {
+        with.clone()
     } else {
-        print_for_people(&show::whole(&subject.0, &shown))
+        read(Path::new(with), SETTINGS_BYTES_MAX).map_err(|error| fail(format_args!("--with {with}: {error}")))?
     };
-    Ok(if shown.iter().any(Shown::is_wrong) { ExitCode::from(FOUND_WRONG) } else { printed })
+    let settings: Value =
+        serde_json::from_str(&text).map_err(|error| fail(format_args!("--with: a JSON object is needed: {error}")))?;
+    Ok(Some(AdHocJson { plugin: plugin.to_string(), settings }))
 }
 
-async fn one(
-    previewer: &Previewer<'_>,
-    problems: &[PluginProblem],
-    (route, target): (&Route, &Target),
-    found: &Found,
-    (now, answers): (Timestamp, &[Answer]),
-) -> (Option<String>, Result<Previewed, String>) {
-    let Some(plugin) = previewer.catalog.get(&target.plugin) else {
-        let file = format!("{}.wasm", target.plugin);
-        let problem = problems.iter().find(|problem| problem.path.file_name().is_some_and(|name| *name == *file));
-        let why = problem.map_or_else(|| format!("there is no {file} in plugins.directory"), ToString::to_string);
-        return (None, Err(format!("plugin {} is not loaded: {why}", target.plugin)));
-    };
-    let version = Some(plugin.manifest().version.clone());
-    if let Some(why) = previewer.settings_refused(target).await {
-        return (version, Err(format!("plugin {} refuses its settings: {why}", target.plugin)));
-    }
-    let is_its = |owed: &&DeliveryView| owed.route == route.name && owed.target == target.id;
-    // The first was owed by the match; others are repeats.
-    let owed = found.owed.iter().filter(is_its).min_by_key(|owed| owed.id.number);
-    let (id, due_at) = owed.map_or_else(|| (subject::no_id(), now), |owed| (owed.id.clone(), owed.due_at));
-    let (notification, answers) = (found.notification.clone(), answers.to_vec());
-    let supposed = Supposed { route, target, notification, id, due_at, now, answers };
-    (version, Ok(previewer.preview(supposed).await))
-}
+type Given = (Option<Vec<Box<RawValue>>>, Option<String>);
 
-/// The targets of the routes that match.
-fn matched<'a>(
-    workspace: &'a Workspace,
-    of: &Notification,
-    only: Option<&Name>,
-) -> Result<Vec<(&'a Route, &'a Target)>, ExitCode> {
-    let event = &of.event;
-    let facts = Facts {
-        source: &of.source,
-        name: &event.name,
-        effective_level: of.effective_level,
-        subject: event.subject.as_deref(),
-    };
-    let routes = &workspace.routes;
-    let decisions = workspace.router.select(&facts);
-    if let Some(only) = only {
-        let Some(index) = routes.iter().position(|route| route.name == *only) else {
-            let names = routes.iter().map(|route| route.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(fail(format_args!("--route: unknown route {only} (there are: {names})")));
-        };
-        let unmet = workspace.router.explain(index, &facts).into_iter().find(|condition| !condition.holds);
-        if let Some(unmet) = unmet {
-            let (asked, found) = (unmet.asked, unmet.found);
-            tell(format_args!("switchbell: route {only} does not match: it asks for {asked}, and this has {found}"));
-            return Err(ExitCode::from(FOUND_WRONG));
+/// A list of answers, or the delivery whose attempt has them; neither for a plain success.
+fn answers(asked: &str) -> Result<Given, ExitCode> {
+    match (asked, asked.strip_prefix("recorded:")) {
+        ("success", _) => Ok((None, None)),
+        ("none", _) => Ok((Some(Vec::new()), None)),
+        (_, Some(id)) => Ok((None, Some(id.to_owned()))),
+        (file, None) => {
+            let file = PathBuf::from(file);
+            let wrong = |why: &dyn std::fmt::Display| fail(format_args!("--answers {}: {why}", file.display()));
+            let text = read(&file, ANSWERS_BYTES_MAX).map_err(|error| wrong(&error))?;
+            let list = serde_json::from_str(&text)
+                .map_err(|error| wrong(&format_args!("a JSON list of answers is needed: {error}")))?;
+            Ok((Some(list), None))
         }
     }
-    let matches = decisions.iter().filter(|decision: &&Decision| decision.matches());
-    let matched = matches.filter_map(|decision| routes.get(decision.route));
-    let asked = matched.filter(|route| only.is_none_or(|only| route.name == *only));
-    Ok(asked.flat_map(|route| route.deliver.iter().map(move |target| (route, target))).collect())
-}
-
-/// When the target would hear of it, in words. What else waits for it, and what it had before, is not known here.
-fn when(timing: &Timing, of: &Notification, now: Timestamp) -> String {
-    let event = &of.event;
-    let what = Subject {
-        received_at: of.received_at,
-        level: of.effective_level,
-        source: of.source.as_str(),
-        name: &event.name,
-        subject: event.subject.as_deref(),
-        acknowledged: Acknowledged::No,
-    };
-    match plan(timing, Stage::Matched, &what, &Standing::default(), now) {
-        Step::Go => "at once".to_owned(),
-        Step::Suppress => "never: it is acknowledged".to_owned(),
-        Step::Wait { until } if timing.unless.is_some() => format!("at {until}, unless it is acknowledged before"),
-        Step::Wait { until } => format!("at {until}"),
-        Step::Gather { why: Why::Hold, until, .. } => format!("at {until}, when its quiet hours end"),
-        Step::Gather { until, .. } => format!("at {until}, with what comes until then in one message"),
-    }
-}
-
-fn answers(file: Option<&Path>) -> Result<Vec<Answer>, ExitCode> {
-    let Some(file) = file else { return Ok(Vec::new()) };
-    let wrong = |why: &dyn std::fmt::Display| fail(format_args!("--answers {}: {why}", file.display()));
-    let text = subject::read(file, ANSWERS_BYTES_MAX).map_err(|error| wrong(&error))?;
-    let list: Vec<Box<RawValue>> = serde_json::from_str(&text)
-        .map_err(|error| wrong(&format_args!("a JSON list of answers is needed: {error}")))?;
-    let answer = |(number, answer): (usize, &RawValue)| {
-        answer_from_json(answer.get()).map_err(|error| wrong(&format_args!("answer {number}: {error}")))
-    };
-    (1..).zip(list.iter().map(AsRef::as_ref)).map(answer).collect()
 }

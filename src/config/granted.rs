@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::load::{self, Folder};
+use super::loaded::PluginFolder;
 use super::places::keep;
 use super::raw::{RawServer, RawWorkspace};
 use super::read::{Placed, Read};
@@ -51,7 +52,8 @@ pub fn granted(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> R
     let Some(raw) = raw.filter(|_| report.mistakes.is_empty()) else {
         return Err(load::problems(vec![report]));
     };
-    let plugins = check::plugins(raw.plugins, &folder, &mut Vec::new(), &mut report).plugins;
+    let plugins =
+        check::plugins(raw.plugins, &folder, (PluginFolder::MustBeThere, &mut Vec::new()), &mut report).plugins;
     let at_files = raw.workspaces.and_then(|path| {
         let value = check::path_of(&path.at, &path.value.0, &mut report).map(|path| folder.shown.join(path))?;
         Some(Placed { at: path.at, value })

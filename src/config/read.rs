@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use super::code::Code;
 use super::node::{At, Kind, Node};
 use super::scalar::{Typed, quote};
 use super::schema::{self, File, Form, Schema, Written};
@@ -46,14 +47,13 @@ pub(super) fn refuse(node: &Node, wanted: &str, remedy: &str, report: &mut Repor
     match &node.kind {
         Kind::Reported => {}
         Kind::Scalar(scalar) if scalar.typed() == Typed::Null => {
-            report.mistake(
-                &node.at,
-                format!("nothing stands here: write {wanted}, or leave the key out{separator}{remedy}"),
-            );
+            let text = format!("nothing stands here: write {wanted}, or leave the key out{separator}{remedy}");
+            report.mistake(&node.at, Code::WrongType.says(text));
         }
         _ => {
             let found = node.describe();
-            report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{separator}{remedy}"));
+            let text = format!("{wanted} is wanted here, this is {found}{separator}{remedy}");
+            report.mistake(&node.at, Code::WrongType.says(text));
         }
     }
 }
@@ -94,7 +94,8 @@ impl<T: FromText> Read for T {
                 let would_do = T::from_text(&scalar.text, "").is_ok();
                 let remedy = if would_do { "; if it is one, put it in quotes" } else { "" };
                 let (wanted, found) = (<T as FromText>::WANTED, node.describe());
-                report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{remedy}"));
+                let text = format!("{wanted} is wanted here, this is {found}{remedy}");
+                report.mistake(&node.at, Code::WrongType.says(text));
                 return None;
             }
             _ => {}
@@ -160,7 +161,8 @@ impl<const MIN: u32, const MAX: u32> Read for Whole<MIN, MAX> {
         {
             let value = value.and_then(|value| u32::try_from(value).ok()).filter(|value| (MIN..=MAX).contains(value));
             if value.is_none() {
-                report.mistake(&node.at, format!("{} is out of bounds: write {MIN} to {MAX}", scalar.quoted()));
+                let text = format!("{} is out of bounds: write {MIN} to {MAX}", scalar.quoted());
+                report.mistake(&node.at, Code::OutOfBounds.says(text));
             }
             return value.map(Self);
         }
@@ -236,7 +238,8 @@ impl<T: Read> Read for OneOrMore<T> {
                 None
             }
             Kind::List(items) if items.len() > ITEMS_MAX => {
-                report.mistake(&node.at, format!("{} items: at most {ITEMS_MAX} may stand here", items.len()));
+                let text = format!("{} items: at most {ITEMS_MAX} may stand here", items.len());
+                report.mistake(&node.at, Code::OutOfBounds.says(text));
                 None
             }
             Kind::List(items) => Some(Self(items.iter().filter_map(|item| placed(item, report)).collect())),

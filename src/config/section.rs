@@ -1,11 +1,12 @@
 //! How sections of a file are declared and read: each key once, with its type, whether it is needed, and what it is for.
 
+use super::code::{Code, Said};
 use super::node::{At, Entry, Kind, Node};
 use super::read::{Placed, Read, placed, refuse};
 use super::scalar::{Scalar, quote};
 use super::schema::{Additional, File, Schema, Snippet, Written};
 use super::source::Report;
-use super::suggest;
+use super::{Place, suggest};
 
 /// A kind of mapping with known keys.
 #[derive(Debug)]
@@ -60,25 +61,25 @@ impl Section {
             return None;
         };
         for entry in entries {
-            if let Some(message) = self.objection(&entry.key) {
-                report.mistake(&entry.key_at, message);
+            if let Some(said) = self.objection(&entry.key) {
+                report.mistake(&entry.key_at, said);
             }
         }
         Some(entries)
     }
 
-    fn objection(&self, key: &str) -> Option<String> {
+    fn objection(&self, key: &str) -> Option<Said> {
         if self.keys.iter().any(|known| known.name == key) {
             return None;
         }
         if self.not_yet.contains(&key) {
-            return Some(not_supported(key));
+            return Some(Code::UnsupportedKey.says(not_supported(key)));
         }
         if let Some((_, message)) = self.elsewhere.iter().find(|(name, _)| *name == key) {
-            return Some((*message).to_owned());
+            return Some(Code::MisplacedKey.says(*message));
         }
         let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
-        Some(format!("unknown key {}{hint}", quote(key)))
+        Some(Code::UnknownKey.says(format!("unknown key {}{hint}", quote(key))))
     }
 
     /// Whether a key that does not belong here was perhaps meant for this one.
@@ -107,12 +108,15 @@ impl Section {
                 let about = first_sentence(key.about);
                 let about: String =
                     about.chars().take(1).flat_map(char::to_lowercase).chain(about.chars().skip(1)).collect();
-                report.mistake(&node.at, format!("`{name}` is missing ({about}): write {}", key.wanted));
+                let text = format!("`{name}` is missing ({about}): write {}", key.wanted);
+                report.mistake(&node.at, Code::MissingKey.says(text));
                 None
             }
             Need::Default(text) => {
                 let scalar = Scalar { text: text.to_owned(), plain: true, written: None };
-                let at = At { path: node.at.path.key(name), place: node.at.place };
+                // A whole file has no line for what it leaves out.
+                let place = if node.at.path.is_root() { Place::NOWHERE } else { node.at.place };
+                let at = At { path: node.at.path.key(name), place };
                 placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
             }
         }

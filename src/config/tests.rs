@@ -5,6 +5,8 @@
 //! number, `¿` in the environment for a byte that is not Unicode. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
 //! `mail` and `slack`. With `UPDATE_EXPECT=1` in the environment, what is said now becomes what is expected.
 
+mod parts;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -64,11 +66,14 @@ impl Case {
             }
         }
         let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
-        let said = match load(&folder.path().join("switchbell.yaml"), &lookup) {
-            Ok(Loaded { config, warnings }) => warned(&warnings) + &summary(&config),
+        let file = folder.path().join("switchbell.yaml");
+        let said = match load(&file, &lookup).and_then(Loaded::whole) {
+            Ok((config, warnings)) => told(&file, &[], &warnings) + &summary(&config),
             Err(problems) => {
                 assert!(!problems.mistakes.is_empty(), "an error has at least one mistake");
-                warned(&problems.warnings) + &problems.to_string()
+                let omitted =
+                    if problems.omitted > 0 { format!("and {} more\n", problems.omitted) } else { String::new() };
+                told(&file, &problems.mistakes, &problems.warnings) + &omitted
             }
         };
         for value in self.environment.values().filter(|value| value.starts_with("hidden-")) {
@@ -85,8 +90,9 @@ fn environment_value(text: &str) -> OsString {
     OsString::from_vec(parts.join(&0xff))
 }
 
-fn warned(warnings: &[Problem]) -> String {
-    warnings.iter().fold(String::new(), |text, warning| text + &format!("warning: {warning}"))
+/// As `switchbell check` shows it.
+fn told(file: &Path, mistakes: &[Problem], warnings: &[Problem]) -> String {
+    in_order(file, mistakes, warnings).into_iter().map(|(how, problem)| problem.told(how.as_str())).collect()
 }
 
 fn unescaped(text: &str) -> String {
@@ -336,5 +342,57 @@ fn mangle(text: &mut String, random: &mut fastrand::Rng) {
         } else {
             text.remove(at);
         }
+    }
+}
+
+/// A configuration with a secret that cannot be had in each way, and a target that uses it, without a folder of plugins.
+fn without_its_surroundings(operator: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("workspaces")).unwrap();
+    let workspace = "members: { a@example.com: admin }\nroutes:\n  - name: news\n    owner: a@example.com\n    deliver:\n      \
+                     - { plugin: slack, with: { webhook: { secret: hook } } }\n";
+    std::fs::write(folder.path().join("workspaces/acme.yaml"), workspace).unwrap();
+    std::fs::write(folder.path().join("switchbell.yaml"), operator).unwrap();
+    folder
+}
+
+const SECRETS_FROM_ELSEWHERE: &str = "secrets:
+  hook: { env: NOT_SET, in: url, workspaces: [acme] }
+  key: { file: not/there, in: sign, workspaces: [acme] }
+  run: { command: [touch, was-run], in: connector }
+  token:
+    in: \"header:Authorization:Bearer\"
+    hosts: [api.example.com]
+    oauth:
+      token_url: https://login.example.com/token
+      grant: jwt_bearer
+      issuer: bell
+      key: { file: not/there }
+";
+
+#[test]
+fn a_configuration_is_judged_without_the_values_of_secrets_and_without_plugins() {
+    let folder = without_its_surroundings(SECRETS_FROM_ELSEWHERE);
+    let file = folder.path().join("switchbell.yaml");
+    let reading = |plugins| Reading { environment: &|_| None, secrets: Secrets::NotRead, plugins };
+    let Loaded { config, warnings, .. } = load_with(&file, &reading(PluginFolder::NotAsked)).unwrap();
+    assert!(warnings.iter().all(|warning| warning.code == Code::UnusedSecret), "{warnings:?}");
+    assert_eq!(config.secrets.len(), 4);
+    assert!(config.secrets.values().all(|secret| matches!(secret.value, SecretValue::NotRead)));
+    assert!(!folder.path().join("was-run").exists(), "the program of a secret was run");
+    let warnings = load_with(&file, &reading(PluginFolder::MayBeAbsent)).unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.message.contains("is not there, so that no plugin was asked")));
+    let mistakes = load_with(&file, &reading(PluginFolder::MustBeThere)).unwrap_err().mistakes;
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+}
+
+#[test]
+fn what_the_files_say_of_secrets_is_judged_without_their_values() {
+    let operator = SECRETS_FROM_ELSEWHERE.replace("in: connector", "in: nowhere").replace("key: {", "client_id: {");
+    let folder = without_its_surroundings(&operator.replace("in: url", "in: mail"));
+    let reading = Reading { environment: &|_| None, secrets: Secrets::NotRead, plugins: PluginFolder::NotAsked };
+    let said = load_with(&folder.path().join("switchbell.yaml"), &reading).unwrap_err().to_string();
+    for part in ["secrets.run.in", "secrets.token.oauth", "the password of the mail relay is for the relay alone"] {
+        assert!(said.contains(part), "{part}: {said}");
     }
 }

@@ -84,6 +84,7 @@ pub fn batch(answer: &Answer<'_>, origin: Origin<'_>) -> Batch {
     }
     let cursor = answer.cursor.clone().filter(|_| answer.events_left == 0).or(own_cursor);
     let intake = Intake {
+        is_first: origin.first,
         workspace: workspace.name.clone(),
         source: connector.name.clone(),
         received_at,

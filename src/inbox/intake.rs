@@ -9,8 +9,9 @@ pub const CHUNK_ROWS_MAX: usize = 1_000;
 /// Cuts an intake into chunks of at most [`CHUNK_ROWS_MAX`] rows, each notification with its own deliveries, the
 /// notices, the position and how the read went with the last. There is always at least one chunk.
 pub fn chunks(intake: Intake) -> Vec<Intake> {
-    let Intake { workspace, source, received_at, entries, notices, cursor, ended } = intake;
+    let Intake { workspace, source, received_at, is_first, entries, notices, cursor, ended } = intake;
     let chunk = |entries| Intake {
+        is_first,
         workspace: workspace.clone(),
         source: source.clone(),
         received_at,
@@ -66,6 +67,7 @@ mod tests {
             ],
         };
         Intake {
+            is_first: false,
             workspace: "w".parse().unwrap(),
             source: "s".parse().unwrap(),
             received_at: Timestamp::UNIX_EPOCH,

@@ -8,10 +8,12 @@ mod claim;
 pub mod delivery;
 mod delivery_id;
 pub mod intake;
+mod known;
 mod people;
 mod recording;
 pub mod sqlite;
 mod store;
+mod target_state;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,9 +26,11 @@ pub use attempt::{
     Attempt, Begun, Change, Claim, Fence, Finished, Kept, KeptEffect, LaneRecord, Memory, Paused, Progress, Written,
 };
 pub use claim::{Adopted, Claimed, Moved, News, Want};
+pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use store::Inbox;
+pub use target_state::{TargetState, WAITING_MAX};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]
@@ -37,6 +41,8 @@ pub struct Intake {
     pub source: Name,
     /// When they were read.
     pub received_at: Timestamp,
+    /// Whether they are of a first answer: they happened before anybody asked, and owe nothing.
+    pub is_first: bool,
     /// Oldest first.
     pub entries: Vec<Entry>,
     /// The host's own notices about this read, from the source `switchbell`: written together with the position.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use super::book::{Admission, Book};
+use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Name, Notification};
+use crate::route::timing::AtMost;
 
 /// The contract of a store. Every write is durable when its future is ready, and all or nothing.
 pub trait Inbox: Send + Sync + fmt::Debug {
@@ -93,6 +94,17 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     /// Lists an inbox.
     fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>>;
 
+    /// What routes may know of the notifications of a workspace with this number or a greater one, oldest first: at most
+    /// `limit`, and [`KNOWN_MAX`](super::KNOWN_MAX). Each call is one short read, so that whoever goes through a long inbox
+    /// call by call holds up no writer.
+    fn known<'a>(&'a self, workspace: &'a Name, from: u64, limit: u32)
+    -> BoxFuture<'a, Result<Vec<Known>, InboxError>>;
+
+    /// A number from which on everything lies that was received at this moment or later; the one after the last where there
+    /// is nothing. Up to [`SET_BACK_MAX`](super::SET_BACK_MAX) of what was received before lies behind it too, since numbers
+    /// grow with time only as long as the clock is not set back.
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>>;
+
     /// One notification.
     fn notification<'a>(
         &'a self,
@@ -100,8 +112,22 @@ pub trait Inbox: Send + Sync + fmt::Debug {
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>>;
 
+    /// Whether a notification came with the first answer of its outbox, so that it owes nothing.
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>>;
+
     /// Lists the newest deliveries of a workspace, by their first notification, newest first.
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>>;
+
+    /// What a target's timing depends on, as it stands at `now`; nothing of a target that the store does not know.
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>>;
+
+    /// What lanes have seen, as it was kept last.
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>>;
 
     /// Keeps a recording, and forgets those of its plugin that are neither among the newest
     /// [`RECORDINGS_KEPT`](super::RECORDINGS_KEPT) nor the newest of their outcome. One that is larger than

@@ -198,4 +198,7 @@ fn full_until(at_most: &AtMost, target: &Standing<'_>, now: Timestamp) -> Option
 }
 
 #[cfg(test)]
+pub(in crate::route) use tests::any_timing;
+
+#[cfg(test)]
 mod tests;

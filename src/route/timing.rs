@@ -5,11 +5,24 @@ use std::time::Duration;
 use jiff::civil;
 use jiff::tz::TimeZone;
 
+use crate::notification::Event;
+
 /// Notifications in one digest, whatever a target asks: a message longer than that is read by nobody.
 pub const DIGEST_MOST: u32 = 100;
 
 /// Bytes of the events in one digest: what a plugin is handed at once.
 pub const DIGEST_BYTES_MAX: u64 = 256 * 1024;
+
+/// Bytes that a notification takes of a digest besides its texts.
+const OVERHEAD_BYTES: usize = 200;
+
+/// Bytes that an event takes of the [`DIGEST_BYTES_MAX`] of a digest.
+pub fn bytes_in_digest(event: &Event) -> u64 {
+    let optional = [&event.subject, &event.body, &event.link];
+    let optional: usize = optional.into_iter().flatten().map(String::len).sum();
+    let bytes = event.data.len() + event.title.len() + event.name.len() + optional + OVERHEAD_BYTES;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
 
 /// A target's timing, in the order in which it is applied: `after` and `unless`, `hold`, `collect`, `at_most`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

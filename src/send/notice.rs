@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::spare::About;
 use crate::config::Workspace;
 use crate::inbox::book::{Book, QueueKey};
 use crate::inbox::delivery::{Cause, State};
@@ -90,7 +91,8 @@ impl<'a> Notice<'a> {
         let event = self.event(now);
         let level = event.level.capped(Level::Urgent);
         let (mut entry, decisions) = entry(event, level, (workspace, &host));
-        entry.owed.retain(|owed| !meets(owed, &self.claim.queue, book));
+        let about = About::Delivery(self.claim.queue.clone());
+        entry.owed.retain(|owed| about.spares(owed, book, |_| false).is_none());
         Some((entry, decisions))
     }
 
@@ -254,12 +256,14 @@ fn about_plugin(workspace: &Workspace, plugin: &Name, event: Event) -> Option<In
     let source: Name = HOST_SOURCE.parse().ok()?;
     let now = event.timestamp;
     let (mut entry, _) = entry(event, Level::Attention, (workspace, &source));
-    entry.owed.retain(|owed| owed.plugin != *plugin);
+    let about = About::Plugin(plugin.clone());
+    entry.owed.retain(|owed| about.spares(owed, &Book::default(), |_| false).is_none());
     Some(intake(workspace, source, entry, now))
 }
 
 fn intake(workspace: &Workspace, source: Name, entry: Entry, now: Timestamp) -> Intake {
     Intake {
+        is_first: false,
         workspace: workspace.name.clone(),
         source,
         received_at: now,

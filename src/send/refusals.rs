@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dry::preview::{Previewer, Step, Supposed};
+use super::dry::preview::{Answers, Previewer, Step, Supposed};
+use super::effect::secret::NOT_READ;
 use super::settings::{Placed, placed, problem};
-use crate::config::{Config, Problem};
+use crate::config::{Code, Config, Problem};
 use crate::inbox::DeliveryId;
 use crate::notification::{Event, HOST_SOURCE, Level, Name, Notification};
 use crate::wasm::{Fault, Reach};
 
 /// What the guard would refuse of each target's first attempt, at the place of its settings. Nothing is sent. A target whose
-/// settings its plugin does not take says nothing here.
+/// settings its plugin does not take says nothing here, nor does one that needs the value of a secret that was not read.
 pub async fn refusals(previewer: &Previewer<'_>, now: Timestamp) -> Vec<Problem> {
     let mut found = Vec::new();
     for placed in placed(previewer.config) {
@@ -23,7 +24,12 @@ pub async fn refusals(previewer: &Previewer<'_>, now: Timestamp) -> Vec<Problem>
         if previewer.settings_refused(placed.target).await.is_none()
             && let Some(refused) = refused(previewer, &placed, now).await
         {
-            found.push(problem(&placed, "", format!("every delivery will be refused: {}", refused.message)));
+            found.push(problem(
+                Code::DeliveryRefused,
+                &placed,
+                "",
+                format!("every delivery will be refused: {}", refused.message),
+            ));
         }
     }
     found
@@ -37,14 +43,18 @@ async fn refused(previewer: &Previewer<'_>, placed: &Placed<'_>, now: Timestamp)
         id: DeliveryId { store: Arc::from("00000000"), number: 0 },
         due_at: now,
         now,
-        answers: Vec::new(),
+        answers: Answers::NONE,
     };
-    let steps = previewer.preview(supposed).await.steps;
+    denied(previewer.preview(supposed).await.steps)
+}
+
+/// The first of these steps that the guard does not let out, as long as the configuration stays as it is.
+pub(super) fn denied(steps: Vec<Step>) -> Option<Fault> {
     let faults = steps.into_iter().filter_map(|step| match step {
         Step::Effect(asked) => asked.refused,
         Step::Wait(_) => None,
     });
-    faults.into_iter().find(|fault| fault.reach == Reach::Denied)
+    faults.into_iter().find(|fault| fault.reach == Reach::Denied && fault.code != NOT_READ)
 }
 
 /// An ordinary notification, of the first connector that there is.

@@ -6,7 +6,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::notice::{SEQS_MAX, is_of_notices_alone, meets};
+use super::notice::{SEQS_MAX, is_of_notices_alone};
+use super::spare::About;
 use crate::config::Workspace;
 use crate::inbox::book::Book;
 use crate::inbox::{Claim, Entry};
@@ -16,7 +17,7 @@ use crate::text;
 use crate::wasm::Receipt;
 
 /// The notice's name.
-const NAME: &str = "agent.report";
+pub(super) const NAME: &str = "agent.report";
 
 /// Longest title, in characters, as of every notification.
 const TITLE_CHARS_MAX: usize = 200;
@@ -67,7 +68,8 @@ impl Report {
         }
         let host: Name = HOST_SOURCE.parse().ok()?;
         let (mut entry, decisions) = entry(self.event(claim, now), Level::Info, (workspace, &host));
-        entry.owed.retain(|owed| !starts_agents(&owed.plugin) && !meets(owed, &claim.queue, book));
+        let about = About::Report(claim.queue.clone());
+        entry.owed.retain(|owed| about.spares(owed, book, &starts_agents).is_none());
         Some((entry, decisions))
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::config::{
-    Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
+    Code, Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
 };
 use crate::notification::Name;
 use crate::send::effect::secret::stand_in;
@@ -17,6 +17,20 @@ pub(super) struct Placed<'a> {
     pub(super) target: &'a Target,
     /// The path of its settings in the file.
     path: String,
+}
+
+impl<'a> Placed<'a> {
+    /// A target of a route of a workspace.
+    pub(super) fn new(workspace: &'a Workspace, route: &'a Route, target: &'a Target) -> Self {
+        let index = workspace.routes.iter().position(|other| other.name == route.name).unwrap_or_default();
+        let number = route.deliver.iter().position(|other| other.id == target.id).unwrap_or_default();
+        Self { workspace, route, target, path: path(index, number) }
+    }
+}
+
+/// The path of the settings of a route's target in its file.
+fn path(route: usize, target: usize) -> String {
+    format!("routes[{route}].deliver[{target}].with")
 }
 
 /// A target and what its plugin says of its settings.
@@ -63,19 +77,22 @@ pub(super) fn problems(checked: Vec<Checked<'_>>) -> Vec<Problem> {
 /// What the grants do not allow though a target's settings ask for it, so that each delivery would be refused: hosts of
 /// secrets that no grant of the plugin covers, and mail. A plugin that is not loaded says nothing of mail.
 pub fn ungranted(config: &Config, catalog: &Catalog) -> Vec<Problem> {
+    placed(config).flat_map(|placed| lacking(&placed, config, catalog)).collect()
+}
+
+/// The same of one target.
+pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -> Vec<Problem> {
     let mut found = Vec::new();
-    for placed in placed(config) {
-        let mut secrets = Vec::new();
-        secrets_in(&placed.target.settings, String::new(), &mut secrets);
-        for (pointer, name) in secrets {
-            let Some(secret) = config.secrets.get(name.as_str()) else { continue };
-            let message = ungranted_secret(&placed, &name, secret, config);
-            found.extend(message.map(|message| problem(&placed, &pointer, message)));
-        }
-        let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
-        let message = if wants_mail { ungranted_mail(&placed, config) } else { None };
-        found.extend(message.map(|message| problem(&placed, "", message)));
+    let mut secrets = Vec::new();
+    secrets_in(&placed.target.settings, String::new(), &mut secrets);
+    for (pointer, name) in secrets {
+        let Some(secret) = config.secrets.get(name.as_str()) else { continue };
+        let message = ungranted_secret(placed, &name, secret, config);
+        found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, &pointer, message)));
     }
+    let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
+    let message = if wants_mail { ungranted_mail(placed, config) } else { None };
+    found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, "", message)));
     found
 }
 
@@ -98,8 +115,8 @@ fn ungranted_secret(placed: &Placed<'_>, name: &str, secret: &Secret, config: &C
         };
         format!("add {hosts} in switchbell.yaml under plugins.grants.{plugin}.http{limits}")
     };
-    if secret.place == SecretPlace::Url {
-        let url = Url::parse(secret.fixed().unwrap_or_default()).ok()?;
+    if let (SecretPlace::Url, Some(value)) = (&secret.place, secret.fixed()) {
+        let url = Url::parse(value).ok()?;
         let is_granted = http_granted(placed, config).any(|grant| grant.covers(&url, workspace));
         return (!is_granted).then(|| {
             format!(
@@ -154,9 +171,8 @@ fn ungranted_mail(placed: &Placed<'_>, config: &Config) -> Option<String> {
 pub(super) fn placed(config: &Config) -> impl Iterator<Item = Placed<'_>> {
     config.workspaces.values().flat_map(|workspace| {
         workspace.routes.iter().enumerate().flat_map(move |(index, route)| {
-            let path = move |number| format!("routes[{index}].deliver[{number}].with");
             let targets = route.deliver.iter().enumerate();
-            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(number) })
+            targets.map(move |(number, target)| Placed { workspace, route, target, path: path(index, number) })
         })
     })
 }
@@ -176,7 +192,7 @@ fn secrets_in(value: &Value, pointer: String, found: &mut Vec<(String, String)>)
     }
 }
 
-async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
+pub(super) async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
     match plugin.check(stand_in(&placed.target.settings)).await {
         Ok(destination) => {
             let Manifest { needs_memory, agent, .. } = *plugin.manifest();
@@ -190,18 +206,19 @@ async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
 pub(super) fn refused(placed: &Placed<'_>, error: CheckError) -> Vec<Problem> {
     match error {
         CheckError::Problems(problems) => {
-            let with_place = |found: wasm::Problem| problem(placed, &found.path, found.message);
+            let with_place = |found: wasm::Problem| problem(Code::BadSettings, placed, &found.path, found.message);
             problems.into_iter().map(with_place).collect()
         }
         CheckError::Fault(fault) => {
             let message = format!("plugin {} could not check these settings: {fault}", placed.target.plugin);
-            vec![problem(placed, "", message)]
+            vec![problem(Code::BadSettings, placed, "", message)]
         }
     }
 }
 
-pub(super) fn problem(placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
+pub(super) fn problem(code: Code, placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
     Problem {
+        code,
         file: placed.workspace.file.clone(),
         place: place(placed.target, pointer),
         path: format!("{}{}", placed.path, pointer.replace('/', ".")),

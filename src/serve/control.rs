@@ -2,6 +2,7 @@
 //! its owner may use; over it HTTP and JSON.
 
 mod desk;
+mod inquiries;
 mod plugins;
 
 use std::fs;
@@ -26,11 +27,13 @@ use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
 use crate::send::upgrade;
+use crate::serve::inquiry::Inquiry;
 pub use desk::{
     Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
     unknown_filter, unnamed,
 };
 
+pub use inquiries::AnswerJson;
 pub use plugins::{
     ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson,
     VersionRefusedJson, WhichVersionJson,
@@ -234,6 +237,8 @@ pub struct Served {
     pub desk: Desk,
     /// Changes versions of plugins.
     pub plugins: upgrade::Handle,
+    /// Says what would happen, and why.
+    pub inquiry: Inquiry,
 }
 
 /// Serves until told to stop.
@@ -246,6 +251,7 @@ pub async fn serve(listener: UnixListener, served: Served, stop: CancellationTok
         .route("/workspaces/{workspace}/notifications/read", post(read))
         .route("/workspaces/{workspace}/notifications/acknowledge", post(acknowledge))
         .merge(plugins::routes())
+        .merge(inquiries::routes())
         .with_state(Arc::new(served));
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

@@ -1,6 +1,8 @@
 //! What others read over HTTP, and what commands on this machine ask of a running server.
 
 pub mod control;
+pub mod inquiry;
+pub mod shapes;
 
 use std::sync::Arc;
 

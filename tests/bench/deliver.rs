@@ -199,6 +199,7 @@ fn intake(world: &World, numbers: std::ops::Range<usize>) -> Intake {
     };
     let entries = numbers.map(entry).collect();
     Intake {
+        is_first: false,
         workspace: workspace.name.clone(),
         source: source.clone(),
         received_at: Clock::system().now(),

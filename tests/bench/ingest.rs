@@ -57,6 +57,7 @@ async fn read(config: Arc<Config>, inbox: Arc<dyn Inbox>, outbox: usize, event_n
         let entries = entries(workspace, &text);
         spent += began.elapsed();
         let intake = Intake {
+            is_first: false,
             workspace: workspace.name.clone(),
             source: name(&format!("outbox-{outbox}")),
             received_at: Timestamp::UNIX_EPOCH,

@@ -107,6 +107,7 @@ pub fn intake(workspace: &Workspace, text: &str) -> Intake {
         entry(event, level, (workspace, &source)).0
     };
     Intake {
+        is_first: false,
         workspace: workspace.name.clone(),
         source: source.clone(),
         received_at: Clock::system().now(),

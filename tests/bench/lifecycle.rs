@@ -90,6 +90,7 @@ fn intake(numbers: std::ops::Range<usize>, now: Timestamp) -> Intake {
         Entry { event: one.event, effective_level: one.effective_level, owed }
     };
     Intake {
+        is_first: false,
         workspace: name("acme"),
         source: name("registrar"),
         received_at: now,

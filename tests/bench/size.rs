@@ -84,6 +84,7 @@ async fn fill_and_claim(world: &World, path: &Path, notifications: usize, waitin
             Entry { event: one.event, effective_level: one.effective_level, owed }
         };
         let intake = Intake {
+            is_first: false,
             workspace: name("acme"),
             source: name("registrar"),
             received_at: now,

@@ -169,6 +169,7 @@ fn intake(world: &World, number: usize) -> Intake {
         entry(one.event, one.effective_level, (workspace, &source)).0
     };
     Intake {
+        is_first: false,
         workspace: workspace.name.clone(),
         source: source.clone(),
         received_at: Clock::system().now(),

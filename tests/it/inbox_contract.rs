@@ -4,7 +4,10 @@
 mod attempts;
 mod book;
 mod claims;
+mod fold;
+mod forecast;
 mod intake;
+mod known;
 mod memory;
 mod people;
 mod recordings;
@@ -44,6 +47,11 @@ macro_rules! keeps_the_contract {
                 the_hosts_notices_are_written_with_the_read_and_owe_like_any_other,
                 two_workspaces_do_not_mix,
                 data_comes_back_byte_for_byte_whatever_its_size;
+            known:
+                what_routes_may_know_comes_back_as_it_was,
+                the_past_is_read_from_a_number_on_in_bounded_parts,
+                a_number_is_found_from_which_on_lies_all_that_was_received_since,
+                a_clock_that_was_set_back_hides_nothing;
             claims:
                 each_delivery_is_handed_out_once,
                 what_is_not_due_is_not_handed_out,
@@ -103,8 +111,14 @@ macro_rules! keeps_the_contract {
                 a_place_that_is_given_up_goes_to_the_surplus_at_once,
                 a_digest_of_one_closes_at_once,
                 what_is_urgent_passes_a_surplus,
+                a_digest_that_what_was_due_before_it_took_away_is_not_looked_at_again,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
+            fold:
+                what_is_sent_is_what_the_plan_folded_says;
+            forecast:
+                what_is_foreseen_of_something_new_is_what_the_store_does,
+                what_is_foreseen_of_what_waits_is_what_the_store_does;
             people:
                 an_acknowledgement_suppresses_what_waits_at_once,
                 an_agents_acknowledgement_counts_where_the_target_says_so,
@@ -123,6 +137,7 @@ macro_rules! keeps_the_contract {
                 one_request_handles_so_many_at_most;
             book:
                 what_lost_its_target_is_cancelled,
+                what_a_workspace_that_is_set_aside_is_owed_waits,
                 a_target_under_another_route_keeps_its_deliveries,
                 a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
                 what_waits_alone_follows_what_its_target_says_now,

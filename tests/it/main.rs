@@ -16,6 +16,7 @@ mod connector;
 mod crash;
 mod deliveries;
 mod docs;
+mod explain;
 mod fetch_real;
 mod hostile;
 mod inbox_contract;

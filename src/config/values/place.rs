@@ -140,7 +140,10 @@ mod tests {
 
     fn check(text: &str, expected: Result<SecretPlace, &str>) {
         match (PlaceEntry::from_text(text, ""), expected) {
-            (Ok(PlaceEntry(found)), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+            (Ok(PlaceEntry(found)), Ok(expected)) => {
+                assert_eq!(found, expected, "{text}");
+                assert_eq!(found.to_string(), text.replace("AUTHORIZATION", "authorization").replace("Auth", "auth"));
+            }
             (Err(found), Err(part)) => assert!(found.contains(part), "{text}: {found}"),
             (found, _) => panic!("{text}: {found:?}"),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Number, Value};
 
 use super::super::Place;
+use super::super::code::Code;
 use super::super::node::{At, Kind, Node};
 use super::super::read::Read;
 use super::super::scalar::{Scalar, Typed};
@@ -33,8 +34,8 @@ impl Read for Settings {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         if !matches!(node.kind, Kind::Mapping(_)) {
             if !matches!(node.kind, Kind::Reported) {
-                report
-                    .mistake(&node.at, format!("settings are a mapping (`name: value`), this is {}", node.describe()));
+                let text = format!("settings are a mapping (`name: value`), this is {}", node.describe());
+                report.mistake(&node.at, Code::WrongType.says(text));
             }
             return Some(Self { value: Value::Null, places: BTreeMap::new(), secrets: Vec::new(), is_whole: false });
         }

@@ -1,6 +1,6 @@
 //! What the tests of the loop stand on: a scripted outbox, the real store, and a clock that is moved by hand.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
 use crate::fetch::outbox::ReadError;
-use crate::inbox::book::{Admission, Book};
+use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Mark, Marked, Marks,
-    News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
+    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::notification::{Level, Notification};
+use crate::route::timing::AtMost;
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
 
@@ -199,12 +200,42 @@ impl Inbox for Store {
         self.sqlite.deliveries(page, which)
     }
 
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        self.sqlite.known(workspace, from, limit)
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        self.sqlite.seq_since(workspace, moment)
+    }
+
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
         self.sqlite.record(recording)
     }
 
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
         self.sqlite.recordings(plugin)
+    }
+
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        self.sqlite.is_of_first_read(workspace, seq)
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        self.sqlite.target_state(queue, at_most, now)
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        self.sqlite.lanes()
     }
 }
 
@@ -241,6 +272,7 @@ pub(super) fn config() -> Config {
         mail: None,
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        aside: BTreeSet::new(),
         reads_per_minute_max: 60,
     }
 }

@@ -217,6 +217,7 @@ impl Poller {
             return None;
         }
         let intake = Intake {
+            is_first: false,
             workspace: self.workspace.clone(),
             source: self.source.clone(),
             received_at: now,

@@ -26,7 +26,9 @@ pub(super) fn accept(session: &mut Session, intake: &Intake, is_last: bool) -> R
         end_read(session, source, intake)?;
     }
     let (name, source_name, received_at) = (&intake.workspace, &intake.source, intake.received_at);
-    let seqs = insert(session, &Place { workspace, name, source, source_name, received_at }, &intake.entries)?;
+    let is_first = intake.is_first;
+    let place = Place { workspace, name, source, source_name, received_at, is_first };
+    let seqs = insert(session, &place, &intake.entries)?;
     let notice_seqs = insert_notices(session, name, received_at, &intake.notices)?;
     Ok(Accepted { seqs, notice_seqs })
 }
@@ -41,7 +43,8 @@ pub(super) fn insert_notices(
     let Some(host) = HOST_SOURCE.parse().ok().filter(|_| !notices.is_empty()) else { return Ok(Vec::new()) };
     let workspace = session.workspace(name)?;
     let source = source(session, workspace, &host)?;
-    insert(session, &Place { workspace, name, source, source_name: &host, received_at: now }, notices)
+    let place = Place { workspace, name, source, source_name: &host, received_at: now, is_first: false };
+    insert(session, &place, notices)
 }
 
 /// Where entries go.
@@ -51,6 +54,7 @@ struct Place<'a> {
     source: i64,
     source_name: &'a Name,
     received_at: Timestamp,
+    is_first: bool,
 }
 
 fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result<Vec<Option<u64>>, InboxError> {
@@ -294,8 +298,8 @@ fn insert_seen(session: &mut Session, place: &Place<'_>, event_id: &str) -> Resu
 
 fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {
     let sql = "INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level,
-                                         subject, title, body, link, data)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+                                         subject, title, body, link, data, first_read)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let event = &entry.event;
     let values = params![
         id,
@@ -311,6 +315,7 @@ fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry:
         event.body,
         event.link,
         event.data,
+        place.is_first.then_some(1),
     ];
     session.hot.insert_notification.execute(session.connection, sql, values).map(drop)
 }

@@ -6,15 +6,12 @@ use rusqlite::{OptionalExtension, params};
 use super::InboxError;
 use super::errors::unavailable;
 use super::gather::{Arrival, WAITING, Waiting, advance, find, moved, waiting};
-use super::rows::{self, prepare};
+use super::rows::{self, BYTES, prepare};
 use super::session::{Session, Target};
 use crate::inbox::delivery::{Cause, Input, Next, State};
 use crate::notification::{Event, Level};
-use crate::route::timing::{DIGEST_BYTES_MAX, DIGEST_MOST};
+use crate::route::timing::{DIGEST_BYTES_MAX, DIGEST_MOST, bytes_in_digest};
 use crate::route::{Stage, Why};
-
-/// Bytes that a notification takes besides its texts.
-const OVERHEAD_BYTES: i64 = 200;
 
 /// [`DIGEST_BYTES_MAX`], as SQLite counts.
 const BYTES_MAX: i64 = DIGEST_BYTES_MAX as i64;
@@ -84,10 +81,7 @@ fn most(target: &Target, why: Why) -> u32 {
 }
 
 fn event_bytes(event: &Event) -> i64 {
-    let optional = [&event.subject, &event.body, &event.link];
-    let optional: usize = optional.into_iter().flatten().map(String::len).sum();
-    let bytes = event.data.len() + event.title.len() + event.name.len() + optional;
-    OVERHEAD_BYTES + i64::try_from(bytes).unwrap_or(i64::MAX - OVERHEAD_BYTES)
+    i64::try_from(bytes_in_digest(event)).unwrap_or(i64::MAX)
 }
 
 /// Opens a digest.
@@ -171,17 +165,15 @@ fn merge(session: &Session, open: &Waiting, row: &Waiting, most: u32) -> Result<
     let connection = session.connection;
     let sql = "INSERT INTO item (delivery, notification) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     prepare(connection, sql)?.execute([row.id, row.notification]).map_err(unavailable)?;
-    let sql = "SELECT i.notification, octet_length(n.data) + octet_length(n.title) + octet_length(n.name)
-                      + coalesce(octet_length(n.subject), 0) + coalesce(octet_length(n.body), 0)
-                      + coalesce(octet_length(n.link), 0)
-               FROM item i JOIN notification n ON n.id = i.notification
-               WHERE i.delivery = ?1 AND i.omitted = 0 ORDER BY i.notification";
-    let mut statement = prepare(connection, sql)?;
+    let sql = format!(
+        "SELECT i.notification, {BYTES} FROM item i JOIN notification n ON n.id = i.notification
+         WHERE i.delivery = ?1 AND i.omitted = 0 ORDER BY i.notification"
+    );
+    let mut statement = prepare(connection, &sql)?;
     let found = statement.query_map([row.id], |row| Ok((row.get(0)?, row.get(1)?))).map_err(unavailable)?;
     let found: Vec<(i64, i64)> = found.collect::<Result<_, _>>().map_err(unavailable)?;
     let (mut items, mut bytes, mut omitted) = (0, 0, row.omitted);
-    for (notification, texts) in found {
-        let own = OVERHEAD_BYTES + texts;
+    for (notification, own) in found {
         let fits = open.items + items < most && open.bytes + bytes + own <= BYTES_MAX;
         if fits {
             items += 1;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::InboxError;
 use super::accept::insert_notices;
@@ -315,9 +315,9 @@ fn keep_lanes(session: &Session, lanes: &[LaneRecord]) -> Result<(), InboxError>
 }
 
 /// Every lane's record. One that cannot be read is taken as empty: a pace is lost, no delivery.
-pub(super) fn lanes(session: &Session) -> Result<Vec<LaneRecord>, InboxError> {
+pub(super) fn lanes(connection: &Connection) -> Result<Vec<LaneRecord>, InboxError> {
     let select = "SELECT workspace, plugin, key, paused_until, effects FROM lane";
-    let mut statement = prepare(session.connection, select)?;
+    let mut statement = prepare(connection, select)?;
     let row = |row: &Row<'_>| {
         let effects = row.get::<_, String>(4)?;
         let effect = |word: &str| {

@@ -2,7 +2,7 @@
 //! (`route/plan.rs`); here it is carried out, in the transaction that asked.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::accept::at_once;
 use super::digest::{Digest, Joining, insert, join, stay};
@@ -126,7 +126,7 @@ fn ask(
     let Some(at_most) = &timing.at_most else {
         return Ok(plan(timing, stage, subject, &Standing::default(), now));
     };
-    let (reached, going) = standing(session, target, at_most, now)?;
+    let (reached, going) = standing(session.connection, target.row.id, at_most, now)?;
     let surplus_until = surplus_until(session, target, own)?;
     Ok(plan(timing, stage, subject, &Standing { reached: &reached, going, surplus_until }, now))
 }
@@ -147,17 +147,17 @@ fn later_ago(now: Timestamp, ago: std::time::Duration) -> Timestamp {
 
 /// When attempts reached the destination in the time of the limit before `now`, or in as much after it by a clock that was
 /// set back since, and how many deliveries are on their way. Both are cut where more would change nothing.
-fn standing(
-    session: &Session,
-    target: &Target,
+pub(super) fn standing(
+    connection: &Connection,
+    target: i64,
     at_most: &AtMost,
     now: Timestamp,
 ) -> Result<(Vec<Timestamp>, u32), InboxError> {
     let select = "SELECT at, times FROM reached WHERE target = ?1 AND at > ?2 AND at <= ?3 ORDER BY at DESC LIMIT ?4";
-    let mut statement = prepare(session.connection, select)?;
+    let mut statement = prepare(connection, select)?;
     let row = |row: &Row<'_>| Ok((moment(row.get(0)?), row.get::<_, u32>(1)?));
     let (oldest, newest) = (later_ago(now, at_most.per), later(now, at_most.per));
-    let values = params![target.row.id, oldest.as_millisecond(), newest.as_millisecond(), at_most.count];
+    let values = params![target, oldest.as_millisecond(), newest.as_millisecond(), at_most.count];
     let found = statement.query_map(values, row).map_err(unavailable)?;
     let count = usize::try_from(at_most.count).unwrap_or(usize::MAX);
     let mut reached = Vec::new();
@@ -168,8 +168,8 @@ fn standing(
     }
     reached.reverse();
     let counted = "SELECT count(*) FROM (SELECT 1 FROM delivery WHERE target = ?1 AND slot IS NOT NULL LIMIT ?2)";
-    let going = prepare(session.connection, counted)?
-        .query_row(params![target.row.id, at_most.count], |row| row.get(0))
+    let going = prepare(connection, counted)?
+        .query_row(params![target, at_most.count], |row| row.get(0))
         .map_err(unavailable)?;
     Ok((reached, going))
 }

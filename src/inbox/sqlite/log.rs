@@ -10,8 +10,9 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, ErrorCode};
 
+use super::InboxError;
+use super::connect::BUSY_TIMEOUT;
 use super::errors::unavailable;
-use super::{BUSY_TIMEOUT, InboxError};
 
 /// Pages of the log at which it is copied: 4 MiB, so that each copy is a few milliseconds of the disk's time.
 const COPIED_AT: u32 = 1_000;

@@ -7,11 +7,13 @@
 mod accept;
 mod adopt;
 mod claim;
+mod connect;
 mod content;
 mod digest;
 mod errors;
 mod finish;
 mod gather;
+mod known;
 mod lock;
 mod log;
 mod people;
@@ -20,6 +22,7 @@ mod recordings;
 mod rows;
 mod schema;
 mod session;
+mod state;
 mod views;
 mod which;
 mod writer;
@@ -30,34 +33,25 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::book::{Admission, Book};
+use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Mark, Marked,
-    Marks, Name, News, Page, Paused, Reading, Recording, Want, Which,
+    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known,
+    LaneRecord, Mark, Marked, Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
-use errors::unavailable;
+use crate::route::timing::AtMost;
+use connect::{connect, connect_copier, connect_reader, prepare_to_write};
 use lock::Lock;
 use log::{Bound, Copier, Log};
 use session::{Desk, Session};
 use writer::Writer;
 
-/// How long a statement waits for another process that reads or checkpoints.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// The wait before a queue is asked for again that cannot be claimed from while others can.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-
-/// Pages that the writer keeps at hand, in KiB: the inner pages of all trees of a store with some million rows.
-const CACHE_KIB: i64 = 16 * 1024;
-
-/// Statements kept prepared: more than the store has.
-const STATEMENTS_MAX: usize = 128;
 
 /// Reading connections kept open when idle; more are opened under load and closed again.
 const IDLE_READERS_MAX: usize = 4;
@@ -307,6 +301,21 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::notifications(connection, &page)).boxed()
     }
 
+    fn known<'a>(
+        &'a self,
+        workspace: &'a Name,
+        from: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::known(connection, &workspace, from, limit)).boxed()
+    }
+
+    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| known::seq_since(connection, &workspace, moment)).boxed()
+    }
+
     fn notification<'a>(
         &'a self,
         workspace: &'a Name,
@@ -316,9 +325,28 @@ impl Inbox for SqliteInbox {
         self.read(move |connection| read::notification(connection, &workspace, seq)).boxed()
     }
 
+    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::is_of_first_read(connection, &workspace, seq)).boxed()
+    }
+
     fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
         let store = self.store.clone();
         self.read(move |connection| views::deliveries(connection, &store, &page, &which)).boxed()
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        queue: &'a QueueKey,
+        at_most: Option<&'a AtMost>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        let (queue, at_most) = (queue.clone(), at_most.cloned());
+        self.read(move |connection| state::of(connection, &queue, at_most.as_ref(), now)).boxed()
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        self.read(finish::lanes).boxed()
     }
 
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
@@ -329,43 +357,6 @@ impl Inbox for SqliteInbox {
         let (store, plugin) = (self.store.clone(), plugin.clone());
         self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
     }
-}
-
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, InboxError> {
-    let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(unavailable)?;
-    // A statement would be planned anew each time other values are bound to it.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(unavailable)?;
-    Ok(connection)
-}
-
-/// Read-only by `query_only` rather than by the open flags, because reading a WAL may have to make its index.
-fn connect_reader(path: &Path) -> Result<Connection, InboxError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
-    Ok(connection)
-}
-
-/// A connection that copies the log. It has to have read once to know that there is one.
-fn connect_copier(path: &Path) -> Result<Connection, InboxError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
-    connection.pragma_query_value(None, "schema_version", |_| Ok(())).map_err(unavailable)?;
-    Ok(connection)
-}
-
-fn prepare_to_write(connection: &mut Connection) -> Result<(), InboxError> {
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(unavailable)?;
-    if mode != "wal" {
-        let message =
-            format!("the file system does not allow a write-ahead log (journal mode is {mode}): use a local disk");
-        return Err(InboxError::Open(message));
-    }
-    connection.pragma_update(None, "synchronous", "FULL").map_err(unavailable)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(unavailable)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    schema::migrate(connection)
 }
 
 #[cfg(test)]

@@ -65,6 +65,15 @@ pub(super) fn notification(
     Ok(newest.filter(|notification| notification.seq == seq))
 }
 
+pub(super) fn is_of_first_read(connection: &Connection, name: &Name, seq: u64) -> Result<bool, InboxError> {
+    let Some(id) = workspace(connection, name)?.and_then(|workspace| rows::row_of(workspace, seq)) else {
+        return Ok(false);
+    };
+    let mut statement = prepare(connection, "SELECT first_read IS NOT NULL FROM notification WHERE id = ?1")?;
+    let found = statement.query_row([id], |row| row.get(0)).optional().map_err(unavailable)?;
+    Ok(found.unwrap_or_default())
+}
+
 pub(super) fn marks(connection: &Connection, name: &Name, seqs: &[u64]) -> Result<Vec<Marks>, InboxError> {
     let Some(workspace) = workspace(connection, name)? else {
         return Ok(vec![Marks::default(); seqs.len()]);
@@ -80,7 +89,7 @@ pub(super) fn marks(connection: &Connection, name: &Name, seqs: &[u64]) -> Resul
     seqs.iter().map(&mut of).collect()
 }
 
-fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxError> {
+pub(super) fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxError> {
     let mut statement = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?;
     statement.query_row([name.as_str()], |row| row.get(0)).optional().map_err(unavailable)
 }

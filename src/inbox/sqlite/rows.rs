@@ -16,6 +16,11 @@ pub(super) const SEQ_BITS: u32 = 40;
 pub(super) const NOTIFICATION: &str = "w.name, n.id, s.name, n.received_at, n.effective_level, n.event_id, n.name,
                                        n.timestamp, n.level, n.subject, n.title, n.body, n.link, n.data";
 
+/// What `notification n` takes of a digest: [`bytes_in_digest`](crate::route::timing::bytes_in_digest).
+pub(super) const BYTES: &str =
+    "200 + octet_length(n.data) + octet_length(n.title) + octet_length(n.name) + coalesce(octet_length(n.subject), 0)
+         + coalesce(octet_length(n.body), 0) + coalesce(octet_length(n.link), 0)";
+
 /// The row id of a workspace's notification.
 pub(super) fn row_id(workspace: i64, seq: i64) -> i64 {
     (workspace << SEQ_BITS) + seq

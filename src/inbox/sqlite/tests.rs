@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use super::errors::unavailable;
 use super::*;
 use crate::inbox::book::{QueueKey, Rule};
 use crate::inbox::delivery::{Cause, Next, Outcome, State};
@@ -59,6 +60,7 @@ fn entry(event_id: &str, owed: usize) -> Entry {
 
 fn intake(workspace: &str, entries: Vec<Entry>, cursor: Option<&str>) -> Intake {
     Intake {
+        is_first: false,
         workspace: name(workspace),
         source: name("registrar"),
         received_at: at(100),

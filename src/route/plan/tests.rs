@@ -14,6 +14,8 @@ use Acknowledged::{ByAgent, ByPerson, No};
 use Level::{Attention, Info, Urgent};
 use Stage::{Closed, Matched, Waited};
 
+pub(in crate::route) use properties::any_timing;
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// 15 minutes.

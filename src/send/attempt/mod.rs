@@ -138,6 +138,8 @@ pub(super) struct Basis<'a> {
     pub(super) config: &'a Config,
     pub(super) catalog: &'a Catalog,
     pub(super) keys: &'a Keys,
+    /// The target, where it is not to be looked for in the configuration.
+    pub(super) of: Option<(&'a Route, &'a Target)>,
 }
 
 impl Basis<'_> {
@@ -150,7 +152,7 @@ impl Basis<'_> {
         (door, watch): (Door<'_>, Option<Watch<'_>>),
     ) -> (Came, Seen) {
         let ended = |outcome, reason| (Came::Ended(Ended::without_a_step(claim, outcome, reason)), Seen::default());
-        let Some((route, target)) = target(self.config, claim) else {
+        let Some((route, target)) = self.of.or_else(|| target(self.config, claim)) else {
             let reason = format!("route {} or its target is not in the configuration any more", claim.queue.route);
             return ended(Outcome::Reject, reason);
         };
@@ -209,7 +211,7 @@ impl Means {
     }
 
     fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
-        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys }
+        Basis { config: &current.config, catalog: &current.catalog, keys: &self.keys, of: None }
     }
 
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the version of the

@@ -26,7 +26,9 @@ use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
 use crate::inbox::{Begun, Claim, Fence, Progress, Written};
 use crate::notification::Name;
-use crate::wasm::{Action, Answer, Delivery, Fault, Manifest, Plugin, StepFault};
+use crate::wasm::{
+    Action, Answer, Delivery, Fault, Mailed, Manifest, Plugin, Recipient, Response, StepFault, ToolAnswer,
+};
 
 /// An answer to an effect that is not performed.
 #[derive(Clone, Debug)]
@@ -85,6 +87,8 @@ pub(super) struct Recorder<'a> {
 #[derive(Debug, Default)]
 struct State {
     script: VecDeque<Scripted>,
+    /// What requests are answered once the script has ended, where all effects succeed.
+    plain: Option<&'static str>,
     asked: Vec<Asked>,
     end: Option<End>,
 }
@@ -93,6 +97,12 @@ impl<'a> Recorder<'a> {
     pub(super) fn new(now: Timestamp, limits: Limits, guard: Option<&'a Effects>, script: Vec<Scripted>) -> Self {
         let state = State { script: script.into(), ..State::default() };
         Self { clock: Clock::manual(now), limits, guard, state: Mutex::new(state) }
+    }
+
+    /// A door behind which every effect that the guard lets out succeeds; requests are answered with this body.
+    pub(super) fn succeeding(now: Timestamp, limits: Limits, guard: &'a Effects, body: &'static str) -> Self {
+        let state = State { plain: Some(body), ..State::default() };
+        Self { clock: Clock::manual(now), limits, guard: Some(guard), state: Mutex::new(state) }
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -112,9 +122,10 @@ impl<'a> Recorder<'a> {
         };
         let mut asked = Asked { action: self.json(action, permission), refused, left_out, answer: None };
         let mut state = self.state();
-        asked.answer = match &asked.refused {
-            Some(fault) => Some(in_kind(action)(fault.clone())),
-            None => state.next_answer(action, &asked.action, &self.clock),
+        asked.answer = match (&asked.refused, state.plain) {
+            (Some(fault), _) => Some(in_kind(action)(fault.clone())),
+            (None, Some(body)) => plain_success(action, body, &asked.left_out),
+            (None, None) => state.next_answer(action, &asked.action, &self.clock),
         };
         let answer = asked.answer.clone();
         state.asked.push(asked);
@@ -176,6 +187,33 @@ impl State {
         }
         Some(next.answer)
     }
+}
+
+/// The plainest answer by which an effect has succeeded; none for what is no effect.
+fn plain_success(action: &Action, body: &str, left_out: &[(String, Fault)]) -> Option<Answer> {
+    Some(match action {
+        Action::Http(_) => Answer::Http(Ok(Response {
+            status: 200,
+            headers: Vec::new(),
+            body: body.as_bytes().to_vec(),
+            truncated: false,
+            extras: "{}".to_owned(),
+        })),
+        Action::Mail(mail) => {
+            let outcome = |address: &String| {
+                let fault = left_out.iter().find(|(left_out, _)| left_out == address).map(|(_, fault)| fault.clone());
+                Recipient { address: address.clone(), outcome: fault.map_or(Ok(()), Err) }
+            };
+            let recipients = mail.to.iter().map(outcome).collect();
+            Answer::Mail(Ok(Mailed { message_id: "<preview@switchbell>".to_owned(), recipients }))
+        }
+        Action::Tool(_) => {
+            let content = r#"{"content":[]}"#.to_owned();
+            Answer::Tool(Ok(ToolAnswer { is_error: false, content, truncated: false }))
+        }
+        Action::Other(_) => Answer::Other(Ok("{}".to_owned())),
+        Action::Wait(_) | Action::Done(_) | Action::Failed(_) => return None,
+    })
 }
 
 /// Whether an answer is of the kind that an action has.

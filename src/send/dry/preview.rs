@@ -46,9 +46,27 @@ pub struct Supposed<'a> {
     pub due_at: Timestamp,
     /// When the attempt begins.
     pub now: Timestamp,
-    /// What comes of the effects, in their order.
-    pub answers: Vec<Answer>,
+    /// What comes of the effects.
+    pub answers: Answers,
 }
+
+/// What comes of the effects of an attempt that is looked at.
+#[derive(Clone, Debug)]
+pub enum Answers {
+    /// These, in their order; what follows the last is not answered.
+    These(Vec<Answer>),
+    /// All of them succeed. What a request is answered is the first of a few plain bodies that the plugin takes for a
+    /// success, or up to what the guard refuses; where it takes none, what follows the first effect is left open.
+    Success,
+}
+
+impl Answers {
+    /// No effect is answered.
+    pub const NONE: Self = Self::These(Vec::new());
+}
+
+/// What destinations answer that say little more than that all is well.
+const PLAIN_BODIES: [&str; 4] = ["ok", r#"{"ok":true}"#, "{}", ""];
 
 /// What an attempt would do.
 #[derive(Clone, Debug)]
@@ -61,6 +79,12 @@ pub struct Previewed {
     pub outcome: Option<Outcome>,
     /// Why, or the destination's reference.
     pub reason: Option<String>,
+}
+
+impl Previewed {
+    fn is_refused(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Effect(Asked { refused: Some(_), .. })))
+    }
 }
 
 /// One step of an attempt that is looked at.
@@ -91,15 +115,33 @@ impl Previewer<'_> {
 
     /// What the first attempt of a delivery would do.
     pub async fn preview(&self, supposed: Supposed<'_>) -> Previewed {
-        let began = in_milliseconds(supposed.now);
-        let mut claim = claim(&supposed);
-        let script = supposed.answers.into_iter().map(|answer| Scripted { at: None, expected: None, answer });
-        let limits = self.config.plugins.limits;
+        let (began, limits) = (in_milliseconds(supposed.now), self.config.plugins.limits);
+        let script = match &supposed.answers {
+            Answers::These(list) => list.clone(),
+            Answers::Success => {
+                for body in PLAIN_BODIES {
+                    let recorder = Recorder::succeeding(began, limits, self.effects, body);
+                    let previewed = self.made(&supposed, &recorder).await;
+                    if previewed.outcome == Some(Outcome::Delivered) || previewed.is_refused() {
+                        return previewed;
+                    }
+                }
+                Vec::new()
+            }
+        };
+        let script = script.into_iter().map(|answer| Scripted { at: None, expected: None, answer });
         let recorder = Recorder::new(began, limits, Some(self.effects), script.collect());
-        let basis = Basis { config: self.config, catalog: self.catalog, keys: self.keys };
+        self.made(&supposed, &recorder).await
+    }
+
+    async fn made(&self, supposed: &Supposed<'_>, recorder: &Recorder<'_>) -> Previewed {
+        let began = in_milliseconds(supposed.now);
+        let mut claim = claim(supposed);
+        let of = Some((supposed.route, supposed.target));
+        let basis = Basis { config: self.config, catalog: self.catalog, keys: self.keys, of };
         let mut steps = Vec::new();
         loop {
-            let door = Door::Recording(&recorder);
+            let door = Door::Recording(recorder);
             let (came, _) = basis.attempt(&claim, began, &Stop::default(), (door, None)).await;
             let (asked, end) = recorder.take(&came);
             steps.extend(asked.into_iter().map(Step::Effect));

@@ -15,6 +15,9 @@ use crate::send::keys::Keys;
 /// How every placeholder begins; only characters that URLs leave as they are.
 pub const PREFIX: &str = "switchbell-secret.";
 
+/// Why a request with a secret is refused by a host that did not read its value (see [`Secrets::NotRead`](crate::config::Secrets)).
+pub const NOT_READ: &str = "secret-not-read";
+
 /// The last part of the stand-ins that `check` sees: that of an attempt's placeholders is another for each.
 const STAND_IN: &str = "0000000000000000";
 
@@ -64,6 +67,11 @@ impl<'a> Seals<'a> {
         self.by_placeholder.iter().find(|(placeholder, _)| stands(placeholder)).map(|(_, &(name, _))| name)
     }
 
+    /// The secret of this name.
+    pub fn named(&self, name: &Name) -> Option<&'a Secret> {
+        self.by_placeholder.values().find(|(own, _)| *own == name).map(|&(_, secret)| secret)
+    }
+
     /// The placeholder that a text begins with.
     pub fn at_the_start_of(&self, text: &str) -> Option<&str> {
         self.by_placeholder.keys().map(String::as_str).find(|placeholder| text.starts_with(placeholder))
@@ -78,7 +86,7 @@ impl<'a> Seals<'a> {
     pub fn tokens(&self) -> impl Iterator<Item = (&str, &'a Name, &'a TokenSource)> {
         self.by_placeholder.iter().filter_map(|(placeholder, &(name, secret))| match &secret.value {
             SecretValue::Token(source) => Some((placeholder.as_str(), name, &**source)),
-            SecretValue::Fixed(_) => None,
+            SecretValue::Fixed(_) | SecretValue::NotRead => None,
         })
     }
 

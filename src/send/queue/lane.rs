@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::look::LaneView;
 use super::state::QueueId;
 use super::window::Window;
 use crate::clock::{later, until};
@@ -239,6 +240,24 @@ impl Lane {
                     breaker.pause = Some(Pause::new(now, own_wait.map_or(wait, |own| wait.min(own))));
                 }
             }
+        }
+    }
+
+    /// How it stands, without the words of its rule.
+    pub(super) fn view(&mut self, now: Timestamp) -> LaneView {
+        let has_room = self.room(now) > 0;
+        let asked_until = self.asked_until(now);
+        let dead = self.breaker.pause.as_mut().map(|pause| pause.ends_at(now));
+        LaneView {
+            key: None,
+            count: 0,
+            per_seconds: 0,
+            in_flight_max: self.in_flight_max,
+            is_ordered: self.is_ordered,
+            in_flight: self.held,
+            asked_until,
+            dead_until: dead.filter(|ends_at| *ends_at > now),
+            opens_at: if has_room { None } else { self.opens_at(now).filter(|at| *at > now) },
         }
     }
 

@@ -11,10 +11,11 @@
 //! - `window`: a lane's pace; `lane`: its limits, pauses and breaker;
 //! - `target`: a queue; `share`: what it may have of the process;
 //! - `state`: where each queue stands; `pick`: who goes next; `slots` and `effects`: attempts under way;
-//! - `take_up`: configuration and what the store knew.
+//! - `take_up`: configuration and what the store knew; `look`: what people see of lanes.
 
 mod effects;
 mod lane;
+mod look;
 mod pick;
 mod share;
 mod slots;
@@ -37,6 +38,7 @@ use crate::inbox::{Adopted, Claim, DeliveryId, LaneRecord, Want};
 use effects::Wait;
 use state::State;
 
+pub use look::LaneView;
 pub use pick::{PICK_MOST, PICK_QUEUE_MOST};
 pub use target::SUBJECTS_MAX;
 

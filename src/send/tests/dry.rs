@@ -7,7 +7,7 @@ use crate::inbox::delivery::Outcome;
 use crate::inbox::{RECORDING_BYTES_MAX, Recording};
 use crate::send::attempt::Watch;
 use crate::send::dry::sampling::Samples;
-use crate::send::preview::{End, Previewed, Previewer, Step, Supposed};
+use crate::send::preview::{Answers, End, Previewed, Previewer, Step, Supposed};
 use crate::send::record::{Recorded, answer_from_json};
 use crate::send::replay::{Class, Divergence, Replayed, replay};
 use crate::send::upgrade::probation::Probation;
@@ -247,11 +247,15 @@ async fn what_is_no_recording_is_refused() {
 
 /// What the one target of a stand would do.
 async fn previewed(stand: &Stand, answers: &[&str]) -> Previewed {
+    let answers = answers.iter().map(|answer| answer_from_json(answer).unwrap()).collect();
+    previewed_with(stand, Answers::These(answers)).await
+}
+
+async fn previewed_with(stand: &Stand, answers: Answers) -> Previewed {
     let Current { config, catalog, .. } = &*stand.means.live.get();
     let route = &config.workspaces[&name("acme")].routes[0];
     let effects = &stand.means.effects;
     let previewer = Previewer { config, catalog, effects, keys: &Keys::of_nothing() };
-    let answers = answers.iter().map(|answer| answer_from_json(answer).unwrap()).collect();
     let Claim { id, due_at, mut notifications, .. } = claim();
     let (target, notification, now) = (&route.deliver[0], notifications.remove(0), stand.clock.now());
     previewer.preview(Supposed { route, target, notification, id, due_at, now, answers }).await
@@ -299,6 +303,21 @@ async fn a_preview_ends_where_what_follows_depends_on_an_answer() {
     assert_eq!((one.steps.len(), one.end), (2, End::NeedsAnswer));
     let wrong = previewed(&stand, &[r#"{"mail":{"fault":{"reach":"denied","code":"x"}}}"#]).await;
     assert_eq!((wrong.steps.len(), wrong.end), (1, End::WrongAnswer));
+    assert!(stand.sink.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_plain_success_of_every_kind_leads_to_the_end_where_the_plugin_takes_it() {
+    let stand = Stand::new("send AT/200|mail|judge").await;
+    let shown = previewed_with(&stand, Answers::Success).await;
+    assert_eq!((shown.steps.len(), shown.outcome), (2, Some(Outcome::Retry)), "mail is not granted: {shown:?}");
+    let stand = Stand::new("send AT/200|post AT/200|done well").await;
+    let shown = previewed_with(&stand, Answers::Success).await;
+    assert_eq!((shown.steps.len(), shown.outcome), (2, Some(Outcome::Delivered)));
+    // What the plugin takes for no success is left open.
+    let stand = Stand::new("post AT/200|reject no").await;
+    let shown = previewed_with(&stand, Answers::Success).await;
+    assert_eq!((shown.steps.len(), shown.end, shown.outcome), (1, End::NeedsAnswer, None));
     assert!(stand.sink.requests().is_empty());
 }
 

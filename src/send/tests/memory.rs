@@ -7,9 +7,10 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::inbox::book::{Admission, Book};
+use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::*;
 use crate::notification::{Name, Notification};
+use crate::route::timing::AtMost;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -261,6 +262,14 @@ impl Inbox for Memory {
         unused()
     }
 
+    fn known<'a>(&'a self, _: &'a Name, _: u64, _: u32) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
+        unused()
+    }
+
+    fn seq_since<'a>(&'a self, _: &'a Name, _: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
+        unused()
+    }
+
     fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
         self.change(|state| state.recordings.push(recording));
         async { Ok(()) }.boxed()
@@ -270,6 +279,23 @@ impl Inbox for Memory {
         let of_plugin = |recording: &&Recording| recording.plugin == *plugin;
         let found = self.state().recordings.iter().rev().filter(of_plugin).cloned().collect();
         async { Ok(found) }.boxed()
+    }
+
+    fn is_of_first_read<'a>(&'a self, _: &'a Name, _: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
+        unused()
+    }
+
+    fn target_state<'a>(
+        &'a self,
+        _: &'a QueueKey,
+        _: Option<&'a AtMost>,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
+        unused()
+    }
+
+    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
+        unused()
     }
 
     fn deliveries(&self, _: Page, _: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {

@@ -45,6 +45,7 @@ impl Server {
         let (workspace, source) = (&config.workspaces["acme"], name("registrar"));
         let (entry, _) = entry(event, Level::Info, (workspace, &source));
         let intake = Intake {
+            is_first: false,
             workspace: workspace.name.clone(),
             source,
             received_at: self.clock.now(),

@@ -187,6 +187,7 @@ impl Engine {
             events.into_iter().zip(levels).map(|(event, level)| entry(event, level, (workspace, &source)).0).collect();
         let owed: Vec<_> = entries.iter().map(|entry| entry.owed.clone()).collect();
         let intake = Intake {
+            is_first: false,
             workspace: workspace.name.clone(),
             source: source.clone(),
             received_at: self.now(),

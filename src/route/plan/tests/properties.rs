@@ -14,7 +14,7 @@ fn except() -> impl Strategy<Value = Except> {
     prop_oneof![Just(Except::Nothing), Just(Except::Urgent)]
 }
 
-pub(super) fn any_timing() -> impl Strategy<Value = Timing> {
+pub(in crate::route) fn any_timing() -> impl Strategy<Value = Timing> {
     let after = (1..300_u32, except()).prop_map(|(minutes, except)| After { wait: minutes * MINUTE, except });
     let unless = prop_oneof![Just(Unless::AcknowledgedByPerson), Just(Unless::AcknowledgedByAnyone)];
     let clock = |minute: i16| time((minute / 60 % 24) as i8, (minute % 60) as i8, 0, 0);

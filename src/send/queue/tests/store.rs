@@ -27,6 +27,7 @@ impl Both {
             owed: vec![Owed { route: name("a"), target: "t".into(), plugin: name("slack") }],
         };
         let intake = Intake {
+            is_first: false,
             workspace: name("acme"),
             source: name("registrar"),
             received_at: self.world.now(),

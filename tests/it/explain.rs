@@ -1,0 +1,171 @@
+//! `switchbell explain`: who is told of a notification, when, and why not.
+
+mod agreement;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, Sink, World, python_outbox, run};
+
+const NOBODY: &str = "{ outbox: { run: [cat], workspaces: [acme] } }";
+
+/// Three routes: one for everything, one that holds, one that asks for more than there is.
+fn routes(world: &World) {
+    let target = "plugin: slack, with: { webhook: { secret: slack-ops } }";
+    let workspace = format!(
+        "members: {{ admin@example.com: admin }}
+connectors: {}
+routes:
+  - name: everything
+    owner: admin@example.com
+    deliver: [ {{ id: all, {target} }} ]
+  - name: nights
+    owner: admin@example.com
+    when: {{ name: \"domain.*\", level: attention }}
+    deliver:
+      - {{ id: calm, {target}, hold: {{ from: \"22:00\", to: \"07:00\", zone: Europe/Berlin }} }}
+  - name: pages
+    owner: admin@example.com
+    when: {{ level: urgent, name: \"domain.*\" }}
+    deliver: [ {{ id: page, {target} }} ]
+",
+        World::stdio_connector()
+    );
+    world.write("workspaces/acme.yaml", &workspace);
+}
+
+fn check(world: &World, sink: &Sink, arguments: &[&str], code: i32, says: &[&str]) {
+    let (found, out, error) = run(world, sink, arguments);
+    let said = format!("{out}{error}");
+    assert_eq!(found, code, "{arguments:?} said: {said}");
+    for text in says {
+        assert!(said.contains(text), "{arguments:?} does not say {text:?}: {said}");
+    }
+    assert!(!said.contains("secret-part"), "{arguments:?} shows a secret: {said}");
+}
+
+const MADE: [&str; 7] = ["explain", "--source", "registrar", "--name", "domain.active", "--level", "urgent"];
+
+#[tokio::test]
+async fn an_event_that_is_made_up_is_explained_without_a_store() {
+    let mut sink = Sink::start().await;
+    let world = World::new(&sink, NOBODY, &World::stdio_connector());
+    routes(&world);
+    let at = ["--at", "2026-12-01T03:00[Europe/Berlin]"];
+    check(
+        &world,
+        &sink,
+        &[&MADE[..], &at].concat(),
+        0,
+        &[
+            "level urgent, attention by the ceiling of its source",
+            "✓ everything  it matches everything",
+            "✓ nights      name domain.* (domain.active); level attention or above (attention)",
+            "✗ pages       level: it asks for urgent or above, and this has attention",
+            "goes      2026-12-01T07:00:00+01:00[Europe/Berlin]",
+            "held: quiet hours until 2026-12-01T07:00:00+01:00[Europe/Berlin]",
+            "there is no store yet",
+        ],
+    );
+    let explained = world.json(&sink, &[&MADE[..], &at, &["--all"]].concat());
+    let target = &explained["routes"][1]["targets"][0];
+    assert_eq!(target["forecast"]["goesAt"], "2026-12-01T06:00:00Z");
+    assert_eq!(target["forecast"]["moves"][0]["said"][0]["part"], "hold");
+    assert_eq!(target["pluginDigest"].as_str().map(str::len), Some(64));
+    assert_eq!(explained["routes"][2]["targets"].as_array().map(Vec::len), Some(1), "--all shows those of others");
+    assert!(!world.path("data/switchbell.db").exists(), "a store was made");
+    assert!(sink.is_untouched());
+}
+
+#[tokio::test]
+async fn routes_are_expected_to_match() {
+    let sink = Sink::start().await;
+    let world = World::new(&sink, NOBODY, &World::stdio_connector());
+    routes(&world);
+    let expecting = |expected: &'static str| [&MADE[..], &["--expect", expected]].concat();
+    check(&world, &sink, &expecting("everything,nights"), 0, &[]);
+    let differs = ["route pages should match and does not", "route nights matches and should not"];
+    check(&world, &sink, &expecting("everything,pages"), 1, &differs);
+    check(&world, &sink, &expecting("none"), 1, &["route everything matches and should not"]);
+    check(&world, &sink, &expecting("nobody"), 2, &["unknown route nobody (there are: everything, nights, pages)"]);
+    check(&world, &sink, &["explain"], 2, &["--seq SEQ", "--event FILE", "--name NAME"]);
+    check(&world, &sink, &[&MADE[..], &["--at", "2026-12-01T03:00"]].concat(), 2, &["it does not say where"]);
+    check(&world, &sink, &[&MADE[..], &["--route", "page"]].concat(), 2, &["unknown route page", "pages"]);
+    check(&world, &sink, &[&MADE[..], &["--server"]].concat(), 2, &["no server runs over this store"]);
+}
+
+/// Everything in a folder, with its bytes. What a reader leaves beside a database (its index) says nothing.
+fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .filter(|(name, bytes)| !name.ends_with("-shm") && !(name.ends_with("-wal") && bytes.is_empty()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn what_happened_is_told_and_the_running_server_says_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = python_outbox(folder.path());
+    let mut sink = Sink::start().await;
+    let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
+    routes(&world);
+    outbox.add(&["domain.early", "--title", "before anybody asked"]);
+    let mut server = Server::start(&world, &sink);
+    server.wait_for("bootstrap=true");
+    outbox.add(&["mail.bounced", "--title", "a title"]);
+    sink.next().await;
+    server.wait_for("INFO delivered");
+    check(
+        &world,
+        &sink,
+        &["explain", "--seq", "1"],
+        0,
+        &["before anybody asked", "owes nothing: it came with the first answer of registrar's outbox"],
+    );
+    let says = ["#2, received ", "✓ everything", ": delivered, 1 attempt", "✗ nights      name: it asks for domain.*"];
+    check(&world, &sink, &["explain", "--seq", "2"], 0, &says);
+    check(&world, &sink, &["explain", "--seq", "9"], 1, &["workspace acme has no notification 9"]);
+    check(&world, &sink, &["explain", "--seq", "9", "--server"], 1, &["workspace acme has no notification 9"]);
+    let alone = world.json(&sink, &["explain", "--seq", "2", "--all", "--at", "2026-12-24T23:30:00Z"]);
+    let server_says =
+        world.json(&sink, &["explain", "--seq", "2", "--all", "--at", "2026-12-24T23:30:00Z", "--server"]);
+    assert_eq!(alone, server_says);
+    let delivery = &alone["routes"][0]["targets"][0]["deliveries"][0];
+    assert_eq!((&delivery["state"], &delivery["notifications"]), (&json!("delivered"), &json!([2])));
+    assert_eq!(alone["routes"][0]["matchedThen"], json!(true));
+    let made = [&MADE[..], &["--at", "2026-12-24T23:30:00Z"]].concat();
+    let mut of_server = world.json(&sink, &[&made[..], &["--server"]].concat());
+    let mut of_files = world.json(&sink, &made);
+    for one in [&mut of_server, &mut of_files] {
+        one["notification"]["timestamp"] = Value::Null;
+    }
+    assert_eq!(of_server, of_files);
+    // The route is another now than when the notification was accepted.
+    let narrow = std::fs::read_to_string(world.path("workspaces/acme.yaml")).unwrap();
+    let narrow = narrow.replacen("    deliver: [ { id: all", "    when: { name: other }\n    deliver: [ { id: all", 1);
+    world.write("other/workspaces/acme.yaml", &narrow);
+    let operator = std::fs::read_to_string(world.config()).unwrap();
+    let at = |name: &str| world.path(name).display().to_string();
+    let operator = operator
+        .replace("sqlite:data/switchbell.db", &format!("sqlite:{}", at("data/switchbell.db")))
+        .replace("directory: plugins/", &format!("directory: {}", at("plugins")));
+    world.write("other/switchbell.yaml", &operator);
+    let other = at("other/switchbell.yaml");
+    let says = ["✗ everything", "it owed something when this was accepted: the route was another then"];
+    check(&world, &sink, &["--config", &other, "explain", "--seq", "2"], 0, &says);
+    assert!(sink.is_untouched(), "an explanation sent something");
+    server.stop(rustix::process::Signal::TERM);
+    let before = bytes(&world.path("data"));
+    check(&world, &sink, &["explain", "--seq", "2"], 0, &["delivered"]);
+    check(&world, &sink, &["preview", "--seq", "2"], 0, &["nothing was sent"]);
+    let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let after = bytes(&world.path("data"));
+    assert_eq!(names(&after), names(&before));
+    assert!(after == before, "a question changed the store");
+}
