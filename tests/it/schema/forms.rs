@@ -1,16 +1,20 @@
 //! Whether schemas and the reader of the configuration agree on the form of files.
 
 use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use switchbell::config::{duration, load};
 
 use super::{examples, printed, root, validated};
 
 /// What the reader says of mistakes that a schema can know: a key, a type, a word, the form of a text.
-const OF_FORM: [&str; 30] = [
-    "unknown key",
-    "is wanted here, this is",
-    "nothing stands here",
+const OF_FORM: [&str; 29] = [
+    "[unknown-key]",
+    "[unsupported-key]",
+    "[misplaced-key]",
+    "[wrong-type]",
     "is missing (",
-    "by this version: remove it",
     "\" is out of bounds: write",
     "is no name: ",
     "is no level: ",
@@ -34,7 +38,6 @@ const OF_FORM: [&str; 30] = [
     "is nothing that can be done: ",
     "may not stand in a name pattern",
     "an empty list",
-    "holds no user and no password",
     "an outbox has no query",
 ];
 
@@ -115,4 +118,89 @@ fn what_is_wrong_with_the_form_of_a_file_does_not_fit_the_schema() {
     }
     assert!(missed.is_empty(), "the schema takes:\n{}", missed.join("\n"));
     assert!(refused >= 40, "only {refused} are refused");
+}
+
+/// A configuration for each key that tells its bounds; `{}` is where its value stands.
+const BOUNDED: [(&str, &str); 13] = [
+    ("poll.floor", "poll: { floor: {}, base: {}, ceiling: 1d }"),
+    ("poll.ceiling", "poll: { floor: 10ms, base: 10ms, ceiling: {} }"),
+    ("poll.max_age", "poll: { max_age: {} }"),
+    ("plugins.limits.memory", "plugins: { limits: { memory: {} } }"),
+    ("plugins.limits.step_cpu", "plugins: { limits: { step_cpu: {} } }"),
+    ("plugins.limits.attempt_time", "plugins: { limits: { attempt_time: {} } }"),
+    ("routes.deliver.after", "after: {}"),
+    ("routes.deliver.after.wait", "after: { wait: {} }"),
+    ("routes.deliver.collect.wait", "collect: { by: subject, wait: {} }"),
+    ("routes.deliver.at_most.per", "at_most: { count: 5, per: {} }"),
+    ("routes.deliver.retry.first", "retry: { first: {}, most: 24h, give_up: 30d }"),
+    ("routes.deliver.retry.most", "retry: { first: 100ms, most: {}, give_up: 30d }"),
+    ("routes.deliver.retry.give_up", "retry: { first: 100ms, most: 100ms, give_up: {} }"),
+];
+
+/// The keys of a schema whose descriptions tell bounds, as in "`1s` to `7d`", with them.
+fn bounds(schema: &Value, path: &str, found: &mut Vec<(String, String, String)>) {
+    let description = schema["description"].as_str().unwrap_or_default();
+    let mut words = description.split('`').skip(1);
+    while let (Some(least), Some(between), Some(most)) = (words.next(), words.next(), words.clone().next()) {
+        if between == " to " {
+            found.push((path.to_owned(), least.to_owned(), most.to_owned()));
+        }
+    }
+    for key in ["items", "then", "additionalProperties"] {
+        if schema[key].is_object() {
+            bounds(&schema[key], path, found);
+        }
+    }
+    for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
+        bounds(inner, &if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, found);
+    }
+}
+
+/// The values just out of bounds.
+fn beyond(least: &str, most: &str) -> [String; 2] {
+    if let Ok(least) = duration(least) {
+        let millisecond = Duration::from_millis(1);
+        return [least - millisecond, duration(most).unwrap() + millisecond]
+            .map(|out| format!("{}ms", out.as_millis()));
+    }
+    assert_eq!((least, most), ("1MiB", "1GiB"));
+    ["1023KiB".to_owned(), "1048577KiB".to_owned()]
+}
+
+/// Whether a configuration with this text in the operator's file, or in a target, is good.
+fn is_good(key: &str, text: &str) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir_all(folder.path().join("workspaces")).unwrap();
+    fs::create_dir_all(folder.path().join("plugins")).unwrap();
+    write("plugins/slack.wasm", "");
+    let target = key.starts_with("routes.");
+    write("switchbell.yaml", if target { "listen: 127.0.0.1:0\n" } else { text });
+    let target = format!(
+        "members: {{ a@b.example: admin }}\nroutes:\n  - name: a\n    owner: a@b.example\n    deliver:\n      - plugin: \
+         slack\n        {}\n",
+        if target { text } else { "order: strict" }
+    );
+    write("workspaces/acme.yaml", &target);
+    load(&folder.path().join("switchbell.yaml"), &|_| None).is_ok()
+}
+
+#[test]
+fn the_bounds_that_a_key_tells_are_those_that_are_kept() {
+    let mut found = Vec::new();
+    for file in super::FILES {
+        bounds(&serde_json::from_str(&printed(&[file])).unwrap(), "", &mut found);
+    }
+    let keys: Vec<_> = found.iter().map(|(key, ..)| key.as_str()).collect();
+    assert!(BOUNDED.iter().all(|(key, _)| keys.contains(key)), "{keys:?}");
+    for (key, least, most) in &found {
+        let (_, text) =
+            BOUNDED.iter().find(|(bounded, _)| bounded == key).unwrap_or_else(|| panic!("{key} is not tried"));
+        for value in [least, most] {
+            assert!(is_good(key, &text.replace("{}", value)), "{key}: {value} is refused");
+        }
+        for value in beyond(least, most) {
+            assert!(!is_good(key, &text.replace("{}", &value)), "{key}: {value} is taken");
+        }
+    }
 }
