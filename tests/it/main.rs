@@ -34,6 +34,7 @@ mod registry;
 mod reloading;
 mod reports;
 mod resume;
+mod schema;
 mod secrecy;
 mod simulation;
 mod support;
