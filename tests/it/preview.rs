@@ -52,7 +52,7 @@ async fn a_preview_beside_a_running_server_shows_what_was_sent() {
     outbox.add(&["domain.active", "--title", "a title"]);
     let sent = sink.next().await;
     server.wait_for("INFO delivered");
-    let preview = world.json(&sink, &["preview", "--seq", "1"]);
+    let preview = world.json(&sink, &["preview", "--seq", "1", "--answers", "none"]);
     assert_eq!(body(&preview), sent);
     let target = &preview["targets"][0];
     let http = &target["steps"][0]["action"]["http"];
@@ -77,7 +77,8 @@ async fn an_event_is_made_from_flags_or_read_from_a_file() {
             "POST [secret slack-ops]",
         ],
     );
-    stage.made(&[], 0, &["when      at once", "what follows depends on the answer", "nothing was sent"]);
+    stage.made(&[], 0, &["when      at once", "then      delivered", "nothing was sent"]);
+    stage.made(&["--answers", "none"], 0, &["what follows depends on the answer", "nothing was sent"]);
     let event = r#"{"eventId": "e-1", "name": "domain.lost", "timestamp": "2026-01-02T03:04:05Z", "data": {"b": 1.0},
         "_meta": {"ai.nimblebrain/notification": {"title": "it is lost", "subject": "a.example"}}}"#;
     stage.world.write("event.json", event);
@@ -120,7 +121,7 @@ async fn what_would_not_be_delivered_is_found() {
     std::fs::write(stage.world.path("plugins/slack.wasm"), plugin).unwrap();
     let routes = workspace(&World::stdio_connector(), "{ level: urgent }");
     stage.world.write("workspaces/acme.yaml", &routes);
-    stage.made(&[], 0, &["no route matches"]);
+    stage.made(&[], 0, &["no route matches", "✗ everything  level: it asks for urgent or above, and this has info"]);
     stage.made(&["--route", "everything"], 1, &["route everything does not match: it asks for urgent or above"]);
     stage.made(&["--route", "other"], 2, &["unknown route other (there are: everything)"]);
     let bad = routes.replace("webhook: {", "webhoook: {").replace("{ level: urgent }", "{}");
@@ -135,7 +136,7 @@ async fn what_is_asked_for_must_be_whole() {
     stage.check(&["preview", "--name", "x"], 2, &["--source"]);
     stage.check(&["preview", "--name", "x", "--source", "nobody"], 2, &["unknown connector nobody (there are: "]);
     stage.check(&["preview", "--seq", "1", "--name", "x"], 2, &["cannot be used with"]);
-    stage.check(&["preview", "--seq", "1"], 2, &["there is none yet"]);
+    stage.check(&["preview", "--seq", "1"], 2, &["there is no store yet"]);
     stage.check(&["preview", "--event", "nowhere.json", "--source", "registrar"], 2, &["--event nowhere.json: "]);
 }
 

@@ -138,7 +138,7 @@ impl Inquiry {
             all: asked.all,
         };
         let explained = explainer.explain(question).await?;
-        Ok(ExplainedJson::new(&found, &explained))
+        Ok(ExplainedJson::new(&found, &explained, at.is_some()))
     }
 
     fn current(&self) -> Arc<Current> {
