@@ -167,3 +167,66 @@ async fn a_check_warns_of_a_target_whose_secret_the_plugin_puts_in_another_place
     stage.check(&["check"], 0, &says);
     stage.check(&["check", "--deny-warnings"], 1, &says);
 }
+
+#[tokio::test]
+async fn a_plugin_is_previewed_with_settings_that_are_in_no_file_and_nothing_connects() {
+    let mut stage = stage().await;
+    let destination = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    destination.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", destination.local_addr().unwrap());
+    let plugin = crate::support::prepared("dist/plugins/webhook.wasm", "plugins");
+    std::fs::copy(plugin, stage.world.path("plugins/webhook.wasm")).unwrap();
+    let granted = operator(&stage.sink, "{ outbox: { run: [cat], workspaces: [acme] } }")
+        .replace("  grants:\n", &format!("  grants:\n    webhook: {{ http: [\"{url}\"] }}\n"));
+    stage.world.write("switchbell.yaml", &granted);
+    let settings = format!(r#"{{"url": "{url}/hook", "format": "standard"}}"#);
+    let ad_hoc = ["preview", "--plugin", "webhook", "--with", &settings];
+    stage.check(&ad_hoc, 0, &["preview.example: ", "webhook 0", &format!("POST {url}/hook"), "then      delivered"]);
+    stage.world.write("with.json", &settings.replace("/hook", "/other"));
+    let file = stage.world.path("with.json").display().to_string();
+    let made = [&["preview", "--plugin", "webhook", "--with", &file][..], &MADE[1..]].concat();
+    stage.check(&made, 0, &["domain.active: ", &format!("POST {url}/other")]);
+    stage.check(&["preview", "--plugin", "webhook", "--with", r#"{"url": 1}"#], 1, &["refuses its settings"]);
+    stage.check(&["preview", "--plugin", "webhok", "--with", "{}"], 1, &["plugin webhok is not loaded"]);
+    stage.check(&["preview", "--plugin", "webhook"], 2, &["--with"]);
+    stage.check(&["preview", "--plugin", "webhook", "--with", "{]"], 2, &["a JSON object is needed"]);
+    let stolen = r#"{"url": {"secret": "outbox"}}"#;
+    stage.check(
+        &["preview", "--plugin", "webhook", "--with", stolen],
+        2,
+        &["acme has no secret \"outbox\"", "slack-ops"],
+    );
+    let sealed = r#"{"webhook": {"secret": "slack-ops"}}"#;
+    stage.check(&["preview", "--plugin", "slack", "--with", sealed], 0, &["POST [secret slack-ops]", "delivered"]);
+    let waits = destination.accept().map_err(|error| error.kind());
+    assert_eq!(waits.err(), Some(std::io::ErrorKind::WouldBlock), "a preview connected");
+    assert!(!stage.world.path("data/switchbell.db").exists(), "a store was made");
+}
+
+#[tokio::test]
+async fn an_attempt_is_answered_as_it_was_recorded_and_made_at_another_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = python_outbox(folder.path());
+    let mut sink = Sink::start().await;
+    let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
+    let mut server = Server::start(&world, &sink);
+    server.wait_for("bootstrap=true");
+    outbox.add(&["domain.active", "--title", "a title"]);
+    sink.next().await;
+    server.wait_for("the attempt is recorded");
+    let deliveries = world.json(&sink, &["deliveries", "list"]);
+    let recorded = format!("recorded:{}", deliveries[0]["id"].as_str().unwrap());
+    for way in [&[][..], &["--server"][..]] {
+        let asked = [&["preview", "--seq", "1", "--answers", &recorded][..], way].concat();
+        let preview = world.json(&sink, &asked);
+        let target = &preview["targets"][0];
+        assert_eq!((&target["outcome"], &target["needsAnswer"]), (&json!("delivered"), &json!(false)), "{way:?}");
+        assert_eq!(target["steps"][0]["answer"]["http"]["ok"]["status"], 200);
+        let asked = [&["preview", "--seq", "1", "--answers", "recorded:00000000-9"][..], way].concat();
+        let (code, _, said) = run(&world, &sink, &asked);
+        assert_eq!((code, said.contains("no attempt of it is recorded")), (1, true), "{said}");
+        let asked = [&["preview", "--seq", "1", "--at", "2126-12-24T23:30:00Z"][..], way].concat();
+        assert_eq!(world.json(&sink, &asked)["at"], "2126-12-24T23:30:00Z");
+    }
+    assert!(sink.is_untouched(), "a preview sent something");
+}
