@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::control::{Control, NoAnswer as NoServer};
 use super::output::{fail, tell};
-use super::{FOUND_WRONG, load, workspace};
+use super::{FOUND_WRONG, load, workspace, workspace_in};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::inbox::sqlite::SqliteInbox;
@@ -53,7 +53,7 @@ impl Asker {
             }
             None => {
                 let config = load(file)?;
-                let name = workspace(&config.workspaces.keys().cloned().collect(), named)?;
+                let name = workspace_in(&config, named)?.name.clone();
                 Ok(Self::Alone(Box::new(alone(config).await?), name))
             }
         }

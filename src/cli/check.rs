@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::output::{fail, print_for_people, print_json};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::clock::Clock;
-use crate::config::{self, Config, Loaded, Problem, Problems, Transport, process_environment};
+use crate::config::{self, Code, Config, Loaded, Problem, Problems, Transport, process_environment};
 use crate::send::effect::Effects;
 use crate::send::keys::Keys;
 use crate::send::preview::Previewer;
@@ -37,8 +37,8 @@ struct Found {
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
-    let found = match config::load(file, &process_environment) {
-        Ok(Loaded { config, mut warnings }) => match said_by_plugins(&config).await {
+    let found = match config::load(file, &process_environment).and_then(Loaded::whole) {
+        Ok((config, mut warnings)) => match said_by_plugins(&config).await {
             Ok((mistakes, ungranted)) => {
                 warnings.extend(ungranted);
                 warnings.extend(missing_programs(&config));
@@ -77,8 +77,14 @@ impl Found {
 async fn said_by_plugins(config: &Config) -> Result<(Vec<Problem>, Vec<Problem>), ExitCode> {
     let sandbox = Sandbox::new(Settings::new(config.plugins.limits)).map_err(fail)?;
     let (catalog, problems) = Catalog::running(&sandbox, &config.plugins, depot::root(&config.store)).await;
-    let unloadable =
-        |file: PathBuf, message| Problem { file, place: None, path: String::new(), message, source_line: None };
+    let unloadable = |file: PathBuf, message| Problem {
+        code: Code::BadPlugin,
+        file,
+        place: None,
+        path: String::new(),
+        message,
+        source_line: None,
+    };
     let mut mistakes: Vec<Problem> =
         problems.into_iter().map(|problem| unloadable(problem.path, problem.message)).collect();
     // A plugin that did not load is reported once, above.
@@ -104,6 +110,7 @@ fn missing_programs(config: &Config) -> Vec<Problem> {
             let Transport::Stdio { run, directory, .. } = &connector.transport else { continue };
             let Some(program) = run.first().filter(|program| !is_there(program, directory)) else { continue };
             missing.push(Problem {
+                code: Code::NoProgram,
                 file: workspace.file.clone(),
                 place: None,
                 path: format!("connectors.{}", connector.name),

@@ -16,7 +16,7 @@ use super::output::{fail, show};
 use super::serve::{BROKEN, Signals};
 use crate::app::App;
 use crate::clock::Clock;
-use crate::config;
+use crate::config::{self, Loaded};
 use crate::telemetry::log_to_stderr;
 
 pub(super) async fn run(file: &Path) -> ExitCode {
@@ -47,8 +47,8 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         "DEMO_SLACK_WEBHOOK" => Some(format!("http://{slack}/services/T00000000/B00000000/demo").into()),
         _ => config::process_environment(name),
     };
-    let config = match config::load(file, &environment) {
-        Ok(loaded) => Arc::new(loaded.config),
+    let config = match config::load(file, &environment).and_then(Loaded::whole) {
+        Ok((config, _)) => Arc::new(config),
         Err(problems) => return fail(format_args!("the demo's configuration is wrong:\n{problems}")),
     };
     show(format_args!("Store: {}. Slack is played by http://{slack}. Ctrl-C stops.\n", config.store.display()));

@@ -15,6 +15,7 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod schema;
 mod serve;
 mod table;
 mod way;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Config, process_environment};
+use crate::config::{self, Config, Problems, Workspace, process_environment};
 use crate::notification::Name;
 use crate::wasm::stepping;
 use output::{fail, tell};
@@ -55,6 +56,8 @@ enum Command {
     Demo,
     /// Checks the configuration and says everything that is wrong with it.
     Check(check::Arguments),
+    /// Prints what may stand in the files: a JSON Schema for editors, or tables for people.
+    Schema(schema::Arguments),
     /// Shows what is in an inbox, and marks it as read or acknowledged.
     #[command(subcommand)]
     Inbox(inbox::Command),
@@ -105,6 +108,7 @@ pub fn main() -> ExitCode {
             Command::Serve => serve::run(&arguments.config).await,
             Command::Demo => demo::run(&arguments.config).await,
             Command::Check(check) => check::run(&arguments.config, &check).await,
+            Command::Schema(asked) => schema::run(&asked),
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
@@ -120,12 +124,16 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Loads the configuration, or says everything that is wrong with it.
+/// Loads the configuration, or says everything that is wrong with it. Of a workspace whose own file has mistakes it is said
+/// that it is left out.
 fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
     match config::load(file, &process_environment) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 tell(format_args!("warning: {warning}"));
+            }
+            for (workspace, problems) in &loaded.aside {
+                tell(left_out(workspace, problems));
             }
             Ok(Arc::new(loaded.config))
         }
@@ -134,6 +142,21 @@ fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
             Err(ExitCode::from(COULD_NOT_RUN))
         }
     }
+}
+
+/// Says that a workspace is left out, and why.
+fn left_out(workspace: &Name, problems: &Problems) -> String {
+    let mistakes = problems.mistakes.len() + problems.omitted;
+    let count = if mistakes == 1 { "a mistake".to_owned() } else { format!("{mistakes} mistakes") };
+    format!("workspace {workspace} is left out: its file has {count}; `switchbell check` shows what to write instead")
+}
+
+/// The workspace a command is about, in a configuration.
+fn workspace_in<'a>(config: &'a Config, named: Option<&Name>) -> Result<&'a Workspace, ExitCode> {
+    let name = workspace(&config.workspaces.keys().chain(&config.aside).cloned().collect(), named)?;
+    config.workspaces.get(&name).ok_or_else(|| {
+        fail(format_args!("workspace {name}: its file has mistakes, which `switchbell check` shows: mend them first"))
+    })
 }
 
 /// The workspace a command is about: the one that is named, or the only one.

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::load::{self, Folder, PluginFolder};
+use super::load::{self, Folder};
+use super::loaded::PluginFolder;
 use super::places::keep;
 use super::raw::{RawServer, RawWorkspace};
 use super::read::{Placed, Read};

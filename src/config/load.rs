@@ -1,149 +1,21 @@
-//! Reads the files and puts the parts together.
+//! Reads files into reports and trees.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::check::{self, Server};
+use super::code::Code;
+use super::files::Files;
 use super::node::Node;
-use super::raw::{RawServer, RawWorkspace};
-use super::read::{Placed, Read};
+use super::read::Placed;
 use super::source::Report;
-use super::variables;
-use super::{Config, Problem, Problems, Workspace, parse};
+use super::{Problems, parse};
 use crate::notification::Name;
 
 /// Largest file, in bytes: far more than anybody writes by hand.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most workspaces of one server.
 const WORKSPACES_MAX: usize = 1_000;
-
-/// A good configuration, and what in it deserves a look.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The configuration.
-    pub config: Config,
-    /// What is no mistake, but probably not meant.
-    pub warnings: Vec<Problem>,
-}
-
-/// What is read besides the files themselves.
-#[derive(Clone, Copy)]
-pub struct Reading<'a> {
-    /// Looks up environment variables.
-    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
-    /// Whether the values of secrets are read.
-    pub secrets: Secrets,
-    /// What of the folder of plugins.
-    pub plugins: PluginFolder,
-}
-
-/// Whether the values of secrets are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secrets {
-    /// They are, and each must fit its place.
-    Read,
-    /// Only what the files say of them is judged: no variable or file of theirs is read, no program is run, and each is
-    /// [`SecretValue::NotRead`](super::SecretValue::NotRead). Such a configuration is there to be judged, not to be run.
-    NotRead,
-}
-
-/// What is expected of the folder of plugins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PluginFolder {
-    /// It is a mistake when it is not there.
-    MustBeThere,
-    /// It is a warning when it is not there; then no plugin is unknown.
-    MayBeAbsent,
-    /// Nobody looks: no plugin is unknown.
-    NotAsked,
-}
-
-/// The environment of this process, for [`load`].
-pub fn process_environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
-/// Loads the operator's file and, beside it, those of the workspaces. `environment` looks up environment variables.
-///
-/// Nothing is changed on the way: files and secrets are read, and the programs run that secrets come from. That takes as
-/// long as they do, at most 10 s for every eight of them.
-///
-/// # Errors
-/// Every mistake at once.
-pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Loaded, Problems> {
-    load_with(file, &Reading { environment, secrets: Secrets::Read, plugins: PluginFolder::MustBeThere })
-}
-
-/// Loads the files as [`load`] does, and looks at no more around them than `reading` says.
-///
-/// # Errors
-/// Every mistake at once.
-pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems> {
-    let mut report = read_file(file);
-    let raw = read_tree(&mut report).and_then(|mut root| {
-        variables::expand(&mut root, reading.environment, &mut report);
-        RawServer::read(&root, &mut report)
-    });
-    let folder = Folder::of(file);
-    let server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
-    let files = match &server {
-        Some(server) => workspace_files(server.workspaces.as_ref(), &mut report),
-        None => Vec::new(),
-    };
-    let mut reports = Vec::new();
-    let mut workspaces = BTreeMap::new();
-    if let Some(server) = &server {
-        for (name, file) in &files {
-            let mut report = read_file(file);
-            let workspace = load_workspace(name, server, &mut report);
-            workspaces.extend(workspace.map(|workspace| (name.clone(), workspace)));
-            reports.push(report);
-        }
-        let names = files.iter().map(|(name, _)| name).collect();
-        check::mentioned_workspaces(server, &names, &mut report);
-        // A workspace whose file has mistakes may seem to lack what it has.
-        if reports.iter().all(|report| report.mistakes.is_empty()) {
-            check::granted_tools(&server.tools, &names, &workspaces, &mut report);
-        }
-    }
-    reports.insert(0, report);
-    finish(file, server, workspaces, reports)
-}
-
-fn load_workspace(name: &Name, server: &Server, report: &mut Report) -> Option<Workspace> {
-    let mut root = read_tree(report)?;
-    variables::refuse(&mut root, report);
-    let raw = RawWorkspace::read(&root, report)?;
-    check::workspace(name, raw, server, report)
-}
-
-fn finish(
-    file: &Path,
-    server: Option<Server>,
-    workspaces: BTreeMap<Name, Workspace>,
-    reports: Vec<Report>,
-) -> Result<Loaded, Problems> {
-    let problems = problems(reports);
-    match server {
-        Some(server) if problems.mistakes.is_empty() => {
-            let config = Config {
-                file: file.to_owned(),
-                listen: server.listen,
-                store: server.store,
-                plugins: server.plugins,
-                mail: server.mail,
-                secrets: check::finished_secrets(server.secrets),
-                workspaces,
-                reads_per_minute_max: server.reads_per_minute_max,
-            };
-            Ok(Loaded { config, warnings: problems.warnings })
-        }
-        _ => Err(problems),
-    }
-}
 
 /// What the reports say, each from top to bottom.
 pub(super) fn problems(reports: Vec<Report>) -> Problems {
@@ -177,6 +49,14 @@ impl Folder {
 
 /// The report about a file, with its text; without a text and with a mistake when it cannot be read.
 pub(super) fn read_file(file: &Path) -> Report {
+    let mut files = Files::default();
+    files.note(file);
+    let mut report = read_text(file);
+    report.files = files;
+    report
+}
+
+fn read_text(file: &Path) -> Report {
     let mut invalid = None;
     let text = match read_bytes(file, FILE_BYTES_MAX) {
         Err(error) => {
@@ -203,7 +83,7 @@ pub(super) fn read_file(file: &Path) -> Report {
 
 fn unreadable(file: &Path, message: &str) -> Report {
     let mut report = Report::new(file.to_owned(), String::new());
-    report.mistake_in_whole(message);
+    report.mistake_in_whole(Code::UnreadableFile.says(message));
     report
 }
 
@@ -225,7 +105,7 @@ pub(super) fn read_tree(report: &mut Report) -> Option<Node> {
     }
     let root = parse::parse(report);
     if root.as_ref().is_none_or(Node::is_null) && report.mistakes.is_empty() {
-        report.mistake_in_whole("this file says nothing: write at least one key");
+        report.mistake_in_whole(Code::EmptyFile.says("this file says nothing: write at least one key"));
         return None;
     }
     root
@@ -241,12 +121,13 @@ fn leads_elsewhere(file: &Path, folder: &Path) -> bool {
 pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Report) -> Vec<(Name, PathBuf)> {
     let Some(folder) = folder else { return Vec::new() };
     let at = &folder.at;
+    report.files.note_folder(&folder.value, &[".yaml", ".yml"]);
     let entries = std::fs::read_dir(&folder.value).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let entries = match entries {
         Ok(entries) => entries,
         Err(error) => {
             let message = format!("cannot read the folder {}: {error}; create it, or name another", folder.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
             return Vec::new();
         }
     };
@@ -257,27 +138,30 @@ pub(super) fn workspace_files(folder: Option<&Placed<PathBuf>>, report: &mut Rep
         let path = folder.join(file_name);
         if let Some(stem) = file_name.strip_suffix(".yml") {
             let message = format!("{} is not read: rename it to {stem}.yaml", path.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
         }
         let Some(stem) = file_name.strip_suffix(".yaml").filter(|_| !path.is_dir()) else { continue };
         if leads_elsewhere(&path, &folder.value) {
             let message = format!("{} leads out of the folder: put the file itself there", path.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
             continue;
         }
         match stem.parse() {
             Ok(name) => files.push((name, path)),
             Err(error) => {
                 let shown = super::scalar::harmless(file_name).into_owned();
-                report.mistake(at, format!("the file {shown} names no workspace: {error}, before `.yaml`"));
+                let text = format!("the file {shown} names no workspace: {error}, before `.yaml`");
+                report.mistake(at, Code::BadFolder.says(text));
             }
         }
     }
     if files.is_empty() {
-        report.warning(at, format!("no workspace: {} holds no NAME.yaml, so nothing is polled", folder.display()));
+        let text = format!("no workspace: {} holds no NAME.yaml, so nothing is polled", folder.display());
+        report.warning(at, Code::NoWorkspace.says(text));
     }
     if files.len() > WORKSPACES_MAX {
-        report.mistake(at, format!("{} workspaces: one server has at most {WORKSPACES_MAX}", files.len()));
+        let text = format!("{} workspaces: one server has at most {WORKSPACES_MAX}", files.len());
+        report.mistake(at, Code::OutOfBounds.says(text));
         files.truncate(WORKSPACES_MAX);
     }
     files

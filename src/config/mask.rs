@@ -1,7 +1,10 @@
 //! What of a file is never shown: places and texts that may hold a credential.
 
-use super::Place;
+use std::collections::BTreeSet;
+
 use super::node::{Entry, Kind, Node};
+use super::variables::is_variable_name;
+use super::{Place, suggest};
 
 /// A text of this many bytes without white space may be a credential: the shortest that a secret may have.
 const CREDENTIAL_BYTES_MIN: usize = 16;
@@ -12,11 +15,18 @@ const WORDS: [&str; 2] = ["authorization_code", "client_credentials"];
 /// Keys of `oauth` of a secret whose values are no credentials, but are hidden when they look like one.
 const TOKEN_KEYS: [&str; 7] = ["private", "grant", "client_id", "issuer", "subject", "audience", "scopes"];
 
-/// The places of texts that are never shown, in the order of the file.
-pub(super) fn hidden(root: &Node) -> Vec<(Place, Place)> {
-    let mut hidden = Vec::new();
-    hide(root, Guard::Open, &mut hidden);
-    hidden
+/// The places of texts that are never shown, in the order of the file. `names` are those of the secrets that are known;
+/// those that the file itself declares are known too.
+pub(super) fn hidden(root: &Node, names: &BTreeSet<String>) -> Vec<(Place, Place)> {
+    let mut names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    if let Kind::Mapping(entries) = &root.kind
+        && let Some(Kind::Mapping(secrets)) = entries.iter().find(|it| it.key == "secrets").map(|it| &it.value.kind)
+    {
+        names.extend(secrets.iter().map(|entry| entry.key.as_str()));
+    }
+    let mut hider = Hider { names: names.into_iter().collect(), hidden: Vec::new() };
+    hider.hide(root, Guard::Open);
+    hider.hidden
 }
 
 /// How closely what stands under a key is guarded.
@@ -32,40 +42,87 @@ enum Guard {
     Secret,
     /// `oauth` of such an entry, of which only what is no credential is shown.
     Token,
+    /// Where the value of such an entry comes from: a path is shown, and what is plainly none is not.
+    Path,
+    /// The name of a variable is shown, and what may be its value is not.
+    Variable,
+    /// The name of a secret, shown unless somebody wrote the secret itself; `true` where even a short one may be that.
+    Name(bool),
     /// Never shown.
     Closed,
 }
 
-fn hide(node: &Node, guard: Guard, hidden: &mut Vec<(Place, Place)>) {
-    match &node.kind {
-        Kind::Scalar(scalar) => {
-            let text = &scalar.text;
-            let is_hidden = match guard {
-                Guard::Open => false,
-                Guard::Long => {
-                    let is_long = text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace);
-                    is_long && !WORDS.contains(&text.as_str())
+struct Hider<'a> {
+    /// The names of secrets.
+    names: Vec<&'a str>,
+    hidden: Vec<(Place, Place)>,
+}
+
+impl Hider<'_> {
+    fn hide(&mut self, node: &Node, guard: Guard) {
+        match &node.kind {
+            Kind::Scalar(scalar) => {
+                let text = &scalar.text;
+                let is_hidden = match guard {
+                    Guard::Open => false,
+                    Guard::Long => is_long(text) && !WORDS.contains(&text.as_str()),
+                    Guard::Path => !is_path(text),
+                    Guard::Variable => !is_variable(text),
+                    Guard::Name(is_closed) => (is_closed || is_long(text)) && !self.is_name(text),
+                    Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
+                    Guard::Secret | Guard::Token | Guard::Closed => true,
+                };
+                if is_hidden {
+                    self.hidden.push((node.at.place, node.end));
                 }
-                Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
-                Guard::Secret | Guard::Token | Guard::Closed => true,
-            };
-            if is_hidden {
-                hidden.push((node.at.place, node.end));
             }
+            Kind::List(items) => items.iter().for_each(|item| self.hide(item, guard)),
+            Kind::Mapping(entries) => {
+                entries.iter().for_each(|entry| self.hide(&entry.value, guard_of(entry, guard)));
+            }
+            Kind::Reported => {}
         }
-        Kind::List(items) => items.iter().for_each(|item| hide(item, guard, hidden)),
-        Kind::Mapping(entries) => {
-            entries.iter().for_each(|entry| hide(&entry.value, guard_of(entry, guard), hidden));
-        }
-        Kind::Reported => {}
     }
+
+    /// Whether a text is the name of a secret, or so near to one that it tells nothing else.
+    fn is_name(&self, text: &str) -> bool {
+        self.names.contains(&text) || suggest::closest(text, &self.names).is_some()
+    }
+}
+
+fn is_long(text: &str) -> bool {
+    text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace)
+}
+
+/// Whether a text is plainly a path, in which no word may be a credential: words in one case or made of digits, or short.
+fn is_path(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '$' | '{' | '}');
+    let is_plain = |word: &str| {
+        let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(|byte| kind(byte));
+        let (letters, digits) = (has(u8::is_ascii_alphabetic), has(u8::is_ascii_digit));
+        let is_mixed = has(u8::is_ascii_uppercase)
+            && word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
+            && has(u8::is_ascii_lowercase);
+        !is_mixed && (word.len() < CREDENTIAL_BYTES_MIN || !(letters && digits))
+    };
+    text.contains(['/', '.'])
+        && text.chars().all(fits)
+        && text.split(|c: char| !c.is_ascii_alphanumeric()).all(is_plain)
+}
+
+/// Whether a text is plainly the name of a variable, as most are written.
+pub(super) fn is_variable(text: &str) -> bool {
+    is_variable_name(text) && text.contains('_') && !text.contains(|c: char| c.is_ascii_lowercase())
 }
 
 fn guard_of(entry: &Entry, outer: Guard) -> Guard {
     match (outer, entry.key.as_str()) {
         (Guard::Secret, "in" | "workspaces" | "weak") => Guard::Open,
         (Guard::Secret, "oauth") => Guard::Token,
+        (Guard::Secret, "file") => Guard::Path,
+        (Guard::Secret, "env") => Guard::Variable,
         (Guard::Token, "token_url") => Guard::Host,
+        (Guard::Token, "client_secret" | "refresh_token" | "key") => Guard::Secret,
         (Guard::Token, key) => {
             if TOKEN_KEYS.contains(&key) {
                 Guard::Long
@@ -74,11 +131,13 @@ fn guard_of(entry: &Entry, outer: Guard) -> Guard {
             }
         }
         (Guard::Secret | Guard::Open, "hosts" | "host" | "http" | "url" | "relay") => Guard::Host,
+        (Guard::Closed, "secret") => Guard::Name(true),
         (Guard::Secret | Guard::Closed, _) => outer,
         (_, "secrets") => Guard::Secret,
         (_, "env") => Guard::Closed,
         // The secret key stands near the public one.
-        (_, "with" | "auth" | "run" | "secret" | "trust") => Guard::Long,
+        (_, "with" | "auth" | "run" | "trust") => Guard::Long,
+        (_, "secret") => Guard::Name(false),
         (_, key) if names_credential(key) => Guard::Closed,
         _ => outer,
     }

@@ -1,14 +1,19 @@
 //! The checked configuration: what `switchbell.yaml` and `workspaces/*.yaml` say, once every rule holds.
 //!
 //! A loaded configuration is immutable. [`load`] reads the files, reports every mistake at once, and returns a
-//! [`Config`] only when there is none. On the way: `source` and `parse` turn a file into a tree of `node`s with their
+//! [`Config`] of the workspaces whose files have none, if the operator's has none. On the way: `source` and `parse` turn a file into a tree of `node`s with their
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
 mod check;
+mod code;
+mod credential;
+mod files;
 mod grant;
 mod granted;
 mod load;
+mod loaded;
+mod located;
 mod mail;
 mod manifest;
 mod mask;
@@ -19,19 +24,21 @@ mod problem;
 mod raw;
 mod read;
 mod scalar;
+mod schema;
 mod secret;
 mod section;
 mod source;
 mod suggest;
 mod syntax;
 mod trust;
+mod unused;
 mod values;
 mod variables;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,12 +51,18 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use code::Code;
+pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
-pub use load::{Loaded, PluginFolder, Reading, Secrets, load, load_with, process_environment};
+pub use loaded::{
+    FilesRead, Loaded, PluginFolder, Reading, Secrets, Texts, load, load_with, process_environment, read_files,
+};
+pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use problem::{Problem, Problems, SourceLine};
+pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
+pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
 pub use trust::{GateMode, KeyId, TrustedKey};
@@ -71,6 +84,8 @@ pub struct Config {
     pub secrets: BTreeMap<Name, Secret>,
     /// The workspaces, by name.
     pub workspaces: BTreeMap<Name, Workspace>,
+    /// Those that are left out because their own files have mistakes: what they are owed waits for better ones.
+    pub aside: BTreeSet<Name>,
     /// Reads that the connectors of one workspace may make in a minute, all together; at least 1.
     pub reads_per_minute_max: u32,
 }
@@ -351,4 +366,9 @@ pub struct Place {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
+}
+
+impl Place {
+    /// Of what stands in no line, such as a key that was left out.
+    const NOWHERE: Self = Self { line: 0, column: 0 };
 }

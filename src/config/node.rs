@@ -81,6 +81,11 @@ impl Node {
 }
 
 impl Path {
+    /// Whether it leads to the whole.
+    pub(super) fn is_root(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The path of a value in this mapping.
     pub(super) fn key(&self, key: &str) -> Self {
         Self(Some(Rc::new((self.clone(), Step::Key(key.into())))))

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::Place;
+use super::code::{Code, Said};
 use super::node::{At, Entry, Kind, Node, Path};
 use super::scalar::{Scalar, quote};
 use super::source::Report;
@@ -31,9 +32,9 @@ pub(super) fn parse(report: &mut Report) -> Option<Node> {
             Err(Stop::Scan(error)) => Some(syntax::explain(error, &text)),
             Ok(_) | Err(Stop::Reported) => None,
         };
-        if let Some(Fault { step_over: Some(offset), message, place }) = &fault
+        if let Some(Fault { step_over: Some(offset), said, place }) = &fault
             && stepped_over.len() < ATTEMPTS_MAX
-            && stepped_over.insert(*place, message.clone()).is_none()
+            && stepped_over.insert(*place, said.clone()).is_none()
         {
             text.replace_range(*offset..*offset + 1, "_");
             continue;
@@ -62,12 +63,12 @@ enum Stop {
 struct Builder<'text> {
     parser: Parser<'text, StrInput<'text>>,
     /// Where texts stand that were changed to get past a mistake, and what is said of each.
-    stepped_over: &'text BTreeMap<Place, String>,
-    found: Vec<(At, String)>,
+    stepped_over: &'text BTreeMap<Place, Said>,
+    found: Vec<(At, Said)>,
 }
 
 impl<'text> Builder<'text> {
-    fn new(text: &'text str, stepped_over: &'text BTreeMap<Place, String>) -> Self {
+    fn new(text: &'text str, stepped_over: &'text BTreeMap<Place, Said>) -> Self {
         Self { parser: Parser::new_from_str(text), stepped_over, found: Vec::new() }
     }
 
@@ -76,13 +77,13 @@ impl<'text> Builder<'text> {
         next.map_err(Stop::Scan)
     }
 
-    fn found(&mut self, path: &Path, place: Place, message: impl Into<String>) {
-        self.found.push((At { path: path.clone(), place }, message.into()));
+    fn found(&mut self, path: &Path, place: Place, said: Said) {
+        self.found.push((At { path: path.clone(), place }, said));
     }
 
     fn was_stepped_over(&mut self, path: &Path, place: Place) -> bool {
-        let Some(message) = self.stepped_over.get(&place) else { return false };
-        self.found(path, place, message);
+        let Some(said) = self.stepped_over.get(&place) else { return false };
+        self.found(path, place, said.clone());
         true
     }
 
@@ -96,7 +97,7 @@ impl<'text> Builder<'text> {
                 Event::DocumentStart(_) if root.is_some() => {
                     let message = "a second document begins here; a file holds one: remove the line `---` and merge \
                                    what follows into the first, or move it to a file of its own";
-                    self.found(&Path::default(), place(&span.start), message);
+                    self.found(&Path::default(), place(&span.start), Code::YamlFeature.says(message));
                     return Ok(root);
                 }
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
@@ -108,7 +109,8 @@ impl<'text> Builder<'text> {
     fn node(&mut self, event: Event<'text>, span: Span, path: &Path, depth: usize) -> Result<Node, Stop> {
         let start = place(&span.start);
         if depth > DEPTH_MAX {
-            self.found(path, start, format!("nested too deeply: at most {DEPTH_MAX} levels"));
+            let text = format!("nested too deeply: at most {DEPTH_MAX} levels");
+            self.found(path, start, Code::OutOfBounds.says(text));
             return Err(Stop::Reported);
         }
         let (kind, end) = match event {
@@ -127,7 +129,8 @@ impl<'text> Builder<'text> {
                 (refused.unwrap_or(Kind::Mapping(entries)), end)
             }
             Event::Alias(_) => {
-                self.found(path, start, format!("{}: write the value out, or put a pattern in quotes", syntax::ALIAS));
+                let text = format!("{}: write the value out, or put a pattern in quotes", syntax::ALIAS);
+                self.found(path, start, Code::YamlFeature.says(text));
                 (Kind::Reported, place(&span.end))
             }
             _ => return Err(Stop::Reported),
@@ -146,11 +149,11 @@ impl<'text> Builder<'text> {
         if anchor > 0 {
             let message = "an anchor (`&`) is not supported: repeat the value where it is needed, or put a text that \
                            begins with `&` in quotes";
-            self.found(path, start, message);
+            self.found(path, start, Code::YamlFeature.says(message));
         }
         tag.map(|_| {
             let message = "a tag (`!`) is not supported: remove it, or put a text that begins with `!` in quotes";
-            self.found(path, start, message);
+            self.found(path, start, Code::YamlFeature.says(message));
             Kind::Reported
         })
     }
@@ -182,7 +185,7 @@ impl<'text> Builder<'text> {
             let Some(key) = key else { continue };
             if let Some(first) = seen.get(&key) {
                 let message = format!("{} stands twice here, first in line {}: keep one", quote(&key), first.line);
-                self.found(&key_path, key_place, message);
+                self.found(&key_path, key_place, Code::DuplicateKey.says(message));
                 continue;
             }
             seen.insert(key.clone(), key_place);
@@ -200,7 +203,7 @@ impl<'text> Builder<'text> {
             self.found.truncate(if is_alias { self.found.len() } else { before });
             if !is_alias {
                 let message = "a list or mapping cannot be a key; put a text that holds `{` or `[` in quotes";
-                self.found(path, start, message);
+                self.found(path, start, Code::WrongType.says(message));
             }
             return Ok(None);
         };
@@ -208,17 +211,17 @@ impl<'text> Builder<'text> {
         let message = if self.was_stepped_over(path, start) {
             return Ok(None);
         } else if is_plain && text == "<<" {
-            Some("a merge key (`<<`) is not supported: write the keys out".to_owned())
+            Some(Code::YamlFeature.says("a merge key (`<<`) is not supported: write the keys out"))
         } else if text.is_empty() {
-            Some("a key is missing before this `:`".to_owned())
+            Some(Code::NotYaml.says("a key is missing before this `:`"))
         } else if text.chars().nth(KEY_CHARS_MAX).is_some() {
-            Some(format!("a key has at most {KEY_CHARS_MAX} characters"))
+            Some(Code::OutOfBounds.says(format!("a key has at most {KEY_CHARS_MAX} characters")))
         } else {
             None
         };
         let is_usable = message.is_none();
-        if let Some(message) = message {
-            self.found(path, start, message);
+        if let Some(said) = message {
+            self.found(path, start, said);
         }
         if let Event::Scalar(_, _, anchor, tag) = event {
             let _unusable = self.refuse_properties(path, start, anchor, tag);

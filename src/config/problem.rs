@@ -1,13 +1,15 @@
 //! What is wrong with a configuration, for a person to read.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
 
-use super::Place;
+use super::{Code, Place};
 
 /// One mistake, or one thing that looks like one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// Of what kind it is.
+    pub code: Code,
     /// The file, as a person would name it.
     pub file: PathBuf,
     /// Where in the file; none when it is about the file as a whole.
@@ -29,22 +31,81 @@ pub struct SourceLine {
     pub caret: usize,
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:", self.file.display())?;
-        if let Some(place) = self.place {
-            write!(out, "{}:{}:", place.line, place.column)?;
+/// How bad something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The configuration cannot be used.
+    Error,
+    /// It can be used, and probably does not do what was meant.
+    Warning,
+}
+
+impl Severity {
+    /// The word that programs and people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
         }
+    }
+}
+
+impl Problem {
+    /// Its file and place, as editors and terminals find them: `FILE:LINE:COLUMN:`.
+    fn locate(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        write!(out, "{}:", self.file.display())?;
+        self.place.map_or(Ok(()), |place| write!(out, "{}:{}:", place.line, place.column))
+    }
+
+    /// The path in the file and what is wrong.
+    fn say(&self, out: &mut impl fmt::Write) -> fmt::Result {
         if !self.path.is_empty() {
             write!(out, " {}:", self.path)?;
         }
-        writeln!(out, " {}", self.message)?;
+        write!(out, " {}", self.message)
+    }
+
+    /// The line in question and a caret below its place.
+    fn point(&self, out: &mut impl fmt::Write) -> fmt::Result {
         if let (Some(place), Some(line)) = (self.place, &self.source_line) {
             writeln!(out, "{:5} | {}", place.line, line.text)?;
             writeln!(out, "      | {}^", " ".repeat(line.caret))?;
         }
         Ok(())
     }
+
+    /// As `switchbell check` shows it, with `word` for how bad it is:
+    /// `FILE:LINE:COLUMN: error: PATH: MESSAGE [CODE]`, and below it the line with a caret.
+    pub fn told(&self, word: &str) -> String {
+        let mut out = String::new();
+        let _infallible = self
+            .locate(&mut out)
+            .and_then(|()| write!(out, " {word}:"))
+            .and_then(|()| self.say(&mut out))
+            .and_then(|()| writeln!(out, " [{}]", self.code.as_str()))
+            .and_then(|()| self.point(&mut out));
+        out
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.locate(out)?;
+        self.say(out)?;
+        writeln!(out)?;
+        self.point(out)
+    }
+}
+
+/// Mistakes and warnings together: file by file, `first` before the others, each from top to bottom.
+pub fn in_order<'a>(first: &Path, mistakes: &'a [Problem], warnings: &'a [Problem]) -> Vec<(Severity, &'a Problem)> {
+    let mistakes = mistakes.iter().map(|problem| (Severity::Error, problem));
+    let mut all: Vec<_> = mistakes.chain(warnings.iter().map(|problem| (Severity::Warning, problem))).collect();
+    all.sort_by(|(how, one), (how_other, other)| {
+        let key = |how, problem: &'a Problem| (problem.file != first, &problem.file, problem.place, how);
+        key(*how, one).cmp(&key(*how_other, other))
+    });
+    all
 }
 
 /// Every mistake of a configuration: the operator's file first, then the workspaces by name, each from top to bottom.

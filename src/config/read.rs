@@ -2,8 +2,10 @@
 
 use std::ops::Deref;
 
+use super::code::Code;
 use super::node::{At, Kind, Node};
 use super::scalar::{Typed, quote};
+use super::schema::{self, File, Form, Schema, Written};
 use super::source::Report;
 
 /// A value with its place.
@@ -28,6 +30,9 @@ pub(super) trait Read: Sized {
 
     /// Reads it. None when a mistake was reported.
     fn read(node: &Node, report: &mut Report) -> Option<Self>;
+
+    /// What may stand there, as far as its form tells.
+    fn schema(file: File) -> Schema;
 }
 
 /// Reads a value and keeps its place.
@@ -42,14 +47,13 @@ pub(super) fn refuse(node: &Node, wanted: &str, remedy: &str, report: &mut Repor
     match &node.kind {
         Kind::Reported => {}
         Kind::Scalar(scalar) if scalar.typed() == Typed::Null => {
-            report.mistake(
-                &node.at,
-                format!("nothing stands here: write {wanted}, or leave the key out{separator}{remedy}"),
-            );
+            let text = format!("nothing stands here: write {wanted}, or leave the key out{separator}{remedy}");
+            report.mistake(&node.at, Code::WrongType.says(text));
         }
         _ => {
             let found = node.describe();
-            report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{separator}{remedy}"));
+            let text = format!("{wanted} is wanted here, this is {found}{separator}{remedy}");
+            report.mistake(&node.at, Code::WrongType.says(text));
         }
     }
 }
@@ -68,6 +72,9 @@ pub(super) trait FromText: Sized {
     /// # Errors
     /// Says what is wrong and what to write instead.
     fn from_text(text: &str, quoted: &str) -> Result<Self, String>;
+
+    /// What such a text looks like: it fits whatever [`FromText::from_text`] takes, and little else.
+    fn form() -> Form;
 }
 
 impl<T: FromText> Read for T {
@@ -87,12 +94,17 @@ impl<T: FromText> Read for T {
                 let would_do = T::from_text(&scalar.text, "").is_ok();
                 let remedy = if would_do { "; if it is one, put it in quotes" } else { "" };
                 let (wanted, found) = (<T as FromText>::WANTED, node.describe());
-                report.mistake(&node.at, format!("{wanted} is wanted here, this is {found}{remedy}"));
+                let text = format!("{wanted} is wanted here, this is {found}{remedy}");
+                report.mistake(&node.at, Code::WrongType.says(text));
                 return None;
             }
             _ => {}
         }
         T::from_text(&scalar.text, &scalar.quoted()).map_err(|message| report.mistake(&node.at, message)).ok()
+    }
+
+    fn schema(file: File) -> Schema {
+        T::form().schema(<T as FromText>::WANTED, file)
     }
 }
 
@@ -105,6 +117,10 @@ impl FromText for Text {
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::ANY
     }
 }
 
@@ -119,6 +135,16 @@ impl Read for bool {
         }
         refuse(node, <Self as Read>::WANTED, "", report);
         None
+    }
+
+    fn schema(file: File) -> Schema {
+        let boolean = Schema {
+            types: "boolean".into(),
+            error_message: Some(format!("{} is wanted here", <Self as Read>::WANTED)),
+            examples: vec![Written::Boolean(true)],
+            ..Schema::default()
+        };
+        schema::or_variable(boolean, file)
     }
 }
 
@@ -135,12 +161,25 @@ impl<const MIN: u32, const MAX: u32> Read for Whole<MIN, MAX> {
         {
             let value = value.and_then(|value| u32::try_from(value).ok()).filter(|value| (MIN..=MAX).contains(value));
             if value.is_none() {
-                report.mistake(&node.at, format!("{} is out of bounds: write {MIN} to {MAX}", scalar.quoted()));
+                let text = format!("{} is out of bounds: write {MIN} to {MAX}", scalar.quoted());
+                report.mistake(&node.at, Code::OutOfBounds.says(text));
             }
             return value.map(Self);
         }
         refuse(node, &format!("a whole number from {MIN} to {MAX}"), "", report);
         None
+    }
+
+    fn schema(file: File) -> Schema {
+        let number = Schema {
+            types: "integer".into(),
+            minimum: Some(MIN),
+            maximum: Some(MAX),
+            error_message: Some(format!("a whole number from {MIN} to {MAX} is wanted here")),
+            examples: vec![Written::Whole(MIN.into())],
+            ..Schema::default()
+        };
+        schema::or_variable(number, file)
     }
 }
 
@@ -155,6 +194,10 @@ impl<T: Read> Read for Vec<Placed<T>> {
             return None;
         };
         Some(items.iter().filter_map(|item| placed(item, report)).collect())
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema::list(T::schema(file))
     }
 }
 
@@ -171,6 +214,10 @@ impl<T: Read> Read for NonEmpty<T> {
             return None;
         }
         Vec::read(node, report).map(Self)
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema { min_items: Some(1), ..Schema::list(T::schema(file)) }
     }
 }
 
@@ -191,7 +238,8 @@ impl<T: Read> Read for OneOrMore<T> {
                 None
             }
             Kind::List(items) if items.len() > ITEMS_MAX => {
-                report.mistake(&node.at, format!("{} items: at most {ITEMS_MAX} may stand here", items.len()));
+                let text = format!("{} items: at most {ITEMS_MAX} may stand here", items.len());
+                report.mistake(&node.at, Code::OutOfBounds.says(text));
                 None
             }
             Kind::List(items) => Some(Self(items.iter().filter_map(|item| placed(item, report)).collect())),
@@ -201,6 +249,12 @@ impl<T: Read> Read for OneOrMore<T> {
             }
             Kind::Scalar(_) | Kind::Reported => Some(Self(vec![placed(node, report)?])),
         }
+    }
+
+    fn schema(file: File) -> Schema {
+        let one = T::schema(file);
+        let list = Schema { min_items: Some(1), max_items: Some(ITEMS_MAX), ..Schema::list(one.clone()) };
+        Schema::either(vec![one, list])
     }
 }
 
@@ -242,5 +296,9 @@ impl<K: FromText, T: Read> Read for Map<K, T> {
             map.extend(name.map(|name| Named { name, at: entry.key_at.clone(), value }));
         }
         Some(Self(map))
+    }
+
+    fn schema(file: File) -> Schema {
+        Schema::map(K::form().schema_of_keys(<K as FromText>::WANTED), T::schema(file))
     }
 }

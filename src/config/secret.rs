@@ -1,5 +1,7 @@
 //! Secrets as the rest of the program knows them: where each comes from, and the one place it may be put.
 
+use std::fmt;
+
 use url::Url;
 
 use super::HostPattern;
@@ -48,8 +50,8 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Secret").field("place", &self.place).finish_non_exhaustive()
     }
 }
@@ -81,6 +83,24 @@ pub enum SecretPlace {
     Mail,
     /// The credential of a connector.
     Connector,
+}
+
+impl fmt::Display for SecretPlace {
+    /// As `in:` is written.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url => out.write_str("url"),
+            Self::Header { name, prefix: None } => write!(out, "header:{name}"),
+            Self::Header { name, prefix: Some(prefix) } => write!(out, "header:{name}:{prefix}"),
+            Self::Basic => out.write_str("basic"),
+            Self::Query(key) => write!(out, "query:{key}"),
+            Self::Path => out.write_str("path"),
+            Self::Body(pointer) => write!(out, "body:{pointer}"),
+            Self::Sign => out.write_str("sign"),
+            Self::Mail => out.write_str("mail"),
+            Self::Connector => out.write_str("connector"),
+        }
+    }
 }
 
 /// `oauth:` of a secret (RFC 6749): how an access token is had.

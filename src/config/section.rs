@@ -1,14 +1,20 @@
 //! How sections of a file are declared and read: each key once, with its type, whether it is needed, and what it is for.
 
+use super::code::{Code, Said};
 use super::node::{At, Entry, Kind, Node};
 use super::read::{Placed, Read, placed, refuse};
 use super::scalar::{Scalar, quote};
+use super::schema::{Additional, File, Schema, Snippet, Written};
 use super::source::Report;
-use super::suggest;
+use super::{Place, suggest};
 
 /// A kind of mapping with known keys.
 #[derive(Debug)]
 pub(super) struct Section {
+    /// What one of them is called, as in `RawTarget`.
+    pub name: &'static str,
+    /// What it is, in full sentences.
+    pub about: &'static str,
     /// The keys it has, in the order they are shown.
     pub keys: &'static [Key],
     /// Keys of the documented configuration that this version does not have.
@@ -17,17 +23,21 @@ pub(super) struct Section {
     pub elsewhere: &'static [(&'static str, &'static str)],
     /// The whole as it would be written, where it is short enough to be shown to those who write something else.
     pub written: Option<&'static str>,
+    /// Good ones; in the first, which editors offer, every value is one to fill in.
+    pub examples: &'static [&'static str],
 }
 
 /// One key of a section.
 #[derive(Debug)]
 pub(super) struct Key {
     pub name: &'static str,
-    /// What it is for.
+    /// What it is for, in full sentences; the first alone is said where the key is missing.
     pub about: &'static str,
     /// What may stand there, in words.
     pub wanted: &'static str,
     pub need: Need,
+    /// What may stand there, for editors.
+    pub schema: fn(File) -> Schema,
 }
 
 /// Whether a key must be there.
@@ -51,25 +61,25 @@ impl Section {
             return None;
         };
         for entry in entries {
-            if let Some(message) = self.objection(&entry.key) {
-                report.mistake(&entry.key_at, message);
+            if let Some(said) = self.objection(&entry.key) {
+                report.mistake(&entry.key_at, said);
             }
         }
         Some(entries)
     }
 
-    fn objection(&self, key: &str) -> Option<String> {
+    fn objection(&self, key: &str) -> Option<Said> {
         if self.keys.iter().any(|known| known.name == key) {
             return None;
         }
         if self.not_yet.contains(&key) {
-            return Some(format!("`{key}` is not supported by this version: remove it"));
+            return Some(Code::UnsupportedKey.says(not_supported(key)));
         }
         if let Some((_, message)) = self.elsewhere.iter().find(|(name, _)| *name == key) {
-            return Some((*message).to_owned());
+            return Some(Code::MisplacedKey.says(*message));
         }
         let hint = suggest::hint(key, self.keys.iter().map(|key| key.name), "keys here");
-        Some(format!("unknown key {}{hint}", quote(key)))
+        Some(Code::UnknownKey.says(format!("unknown key {}{hint}", quote(key))))
     }
 
     /// Whether a key that does not belong here was perhaps meant for this one.
@@ -95,19 +105,78 @@ impl Section {
             // A key that is misspelt, or that people put in its place, is reported once, by its own name.
             Need::Required if entries.iter().any(|entry| self.stands_for(&entry.key, name)) => None,
             Need::Required => {
-                let about = key.about.trim().trim_end_matches('.');
+                let about = first_sentence(key.about);
                 let about: String =
                     about.chars().take(1).flat_map(char::to_lowercase).chain(about.chars().skip(1)).collect();
-                report.mistake(&node.at, format!("`{name}` is missing ({about}): write {}", key.wanted));
+                let text = format!("`{name}` is missing ({about}): write {}", key.wanted);
+                report.mistake(&node.at, Code::MissingKey.says(text));
                 None
             }
             Need::Default(text) => {
                 let scalar = Scalar { text: text.to_owned(), plain: true, written: None };
-                let at = At { path: node.at.path.key(name), place: node.at.place };
+                // A whole file has no line for what it leaves out.
+                let place = if node.at.path.is_root() { Place::NOWHERE } else { node.at.place };
+                let at = At { path: node.at.path.key(name), place };
                 placed(&Node { at, end: node.at.place, kind: Kind::Scalar(scalar) }, report)
             }
         }
     }
+}
+
+/// The first sentence, without its full stop.
+fn first_sentence(about: &str) -> &str {
+    let about = about.trim();
+    about.split_once(". ").map_or(about, |(first, _)| first).trim_end_matches('.')
+}
+
+impl Section {
+    /// What may stand there, for editors.
+    pub(super) fn schema(&self, file: File) -> Schema {
+        let examples: Vec<Written> = self.examples.iter().map(|text| Written::of(text)).collect();
+        let mut properties: Vec<_> = self.keys.iter().map(|key| (key.name, key.schema(file, &examples))).collect();
+        let refused = |(name, message): (&'static str, &str)| (name, Schema::nothing(message));
+        properties.extend(self.elsewhere.iter().map(|(name, message)| refused((*name, *message))));
+        properties.extend(self.not_yet.iter().map(|name| refused((*name, &not_supported(name)))));
+        let snippet = examples.first().map(|example| Snippet {
+            label: self.name.trim_start_matches("Raw").to_ascii_lowercase(),
+            description: self.about.trim().to_owned(),
+            body: example.to_fill_in(),
+        });
+        Schema {
+            types: "object".into(),
+            properties,
+            required: self.keys.iter().filter(|key| key.need == Need::Required).map(|key| key.name).collect(),
+            additional_properties: Some(Additional::NONE),
+            examples,
+            default_snippets: snippet.into_iter().collect(),
+            ..Schema::default()
+        }
+        .described(self.about.trim())
+    }
+}
+
+impl Key {
+    /// The schema of what stands under it. Its examples are those that the examples of the section have there.
+    fn schema(&self, file: File, of_section: &[Written]) -> Schema {
+        let mut schema = (self.schema)(file).described(self.about.trim());
+        let mut examples: Vec<Written> = Vec::new();
+        for example in of_section.iter().filter_map(|example| example.get(self.name)) {
+            if !examples.contains(example) {
+                examples.push(example.clone());
+            }
+        }
+        if !examples.is_empty() {
+            schema.examples = examples;
+        }
+        if let Need::Default(text) = self.need {
+            schema.default = Some(Written::plain(text));
+        }
+        schema
+    }
+}
+
+fn not_supported(key: &str) -> String {
+    format!("`{key}` is not supported by this version: remove it")
 }
 
 /// The keys that stand in a section.
@@ -146,6 +215,7 @@ macro_rules! section {
         not yet: [$($later:literal),*]
         $( elsewhere: { $( $other:literal: $message:expr, )+ } )?
         $( written: $written:literal )?
+        $( examples: [$($example:literal),+ $(,)?] )?
     ) => {
         $(#[doc = $about])+
         #[derive(Debug)]
@@ -159,15 +229,20 @@ macro_rules! section {
         impl $name {
             /// The keys and what they are for.
             pub(in crate::config) const SECTION: $crate::config::section::Section = $crate::config::section::Section {
+                name: stringify!($name),
+                about: concat!($($about),+),
                 keys: &[$( $crate::config::section::Key {
                     name: $key,
                     about: concat!($($key_about),+),
                     wanted: <$type as $crate::config::read::Read>::WANTED,
                     need: $need,
+                    schema: <$type as $crate::config::read::Read>::schema,
                 } ),+],
                 not_yet: &[$($later),*],
                 elsewhere: &[$( $( ($other, $message) ),+ )?],
                 written: [$( Some($written), )? None][0],
+                // One of the two must be there.
+                examples: [$( &[$written], )? $( &[$($example),+] )?][0],
             };
         }
 
@@ -184,6 +259,10 @@ macro_rules! section {
                     $( $field: section.field($key, (node, entries), report), )+
                     given: $crate::config::section::Given::of(entries, &section),
                 })
+            }
+
+            fn schema(file: $crate::config::schema::File) -> $crate::config::schema::Schema {
+                Self::SECTION.schema(file)
             }
         }
     };

@@ -1,7 +1,10 @@
 //! The text of one file, and the report about it: every problem with the line it stands on.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::code::Said;
+use super::files::Files;
 use super::node::{At, Node};
 use super::scalar::harmless;
 use super::{Place, Problem, SourceLine, mask};
@@ -20,6 +23,8 @@ pub(super) struct Report {
     text: String,
     /// The byte ranges of the lines, without their ends.
     lines: Vec<(usize, usize)>,
+    /// The names of secrets that are known before the file is read.
+    secrets: BTreeSet<String>,
     /// The places of texts that are never shown, in the order of the file; none until the file was parsed.
     hidden: Option<Vec<(Place, Place)>>,
     /// What is wrong, in the order it was found.
@@ -30,6 +35,8 @@ pub(super) struct Report {
     pub omitted: usize,
     /// Whether the file could not be read at all.
     pub is_unread: bool,
+    /// What was read for it, itself included.
+    pub files: Files,
 }
 
 impl Report {
@@ -37,7 +44,19 @@ impl Report {
     pub(super) fn new(file: PathBuf, text: String) -> Self {
         let lines = line_ranges(&text);
         let (mistakes, warnings) = (Vec::new(), Vec::new());
-        Self { file, text, lines, hidden: None, mistakes, warnings, omitted: 0, is_unread: false }
+        let files = Files::default();
+        Self {
+            file,
+            text,
+            lines,
+            secrets: BTreeSet::new(),
+            hidden: None,
+            mistakes,
+            warnings,
+            omitted: 0,
+            is_unread: false,
+            files,
+        }
     }
 
     /// The file's name.
@@ -55,9 +74,14 @@ impl Report {
         self.lines.iter().filter_map(|&(start, end)| self.text.get(start..end))
     }
 
+    /// Tells the report the names of secrets, which may be shown where a secret is asked for.
+    pub(super) fn know_secrets<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.secrets.extend(names.map(str::to_owned));
+    }
+
     /// Tells the report what stands where, so that it can show lines without what is secret in them.
     pub(super) fn know(&mut self, root: &Node) {
-        self.hidden = Some(mask::hidden(root));
+        self.hidden = Some(mask::hidden(root, &self.secrets));
     }
 
     /// Whether further mistakes are only counted.
@@ -66,32 +90,34 @@ impl Report {
     }
 
     /// Reports a mistake in one place.
-    pub(super) fn mistake(&mut self, at: &At, message: impl Into<String>) {
+    pub(super) fn mistake(&mut self, at: &At, said: impl Into<Said>) {
         if self.is_full() {
             self.omitted += 1;
             return;
         }
-        let problem = self.problem(at, message.into());
+        let problem = self.problem(at, said.into());
         self.mistakes.push(problem);
     }
 
     /// Reports a mistake of the file as a whole.
-    pub(super) fn mistake_in_whole(&mut self, message: impl Into<String>) {
-        let (file, message) = (self.file.clone(), message.into());
-        self.mistakes.push(Problem { file, place: None, path: String::new(), message, source_line: None });
+    pub(super) fn mistake_in_whole(&mut self, said: impl Into<Said>) {
+        let (file, Said { code, text }) = (self.file.clone(), said.into());
+        self.mistakes.push(Problem { code, file, place: None, path: String::new(), message: text, source_line: None });
     }
 
     /// Reports what is no mistake but deserves a look.
-    pub(super) fn warning(&mut self, at: &At, message: impl Into<String>) {
+    pub(super) fn warning(&mut self, at: &At, said: impl Into<Said>) {
         if self.warnings.len() < PROBLEMS_MAX {
-            let problem = self.problem(at, message.into());
+            let problem = self.problem(at, said.into());
             self.warnings.push(problem);
         }
     }
 
-    fn problem(&self, at: &At, message: String) -> Problem {
-        let source_line = self.source_line(at.place);
-        Problem { file: self.file.clone(), place: Some(at.place), path: at.path.to_string(), message, source_line }
+    fn problem(&self, at: &At, Said { code, text }: Said) -> Problem {
+        let (file, path) = (self.file.clone(), at.path.to_string());
+        let place = (at.place != Place::NOWHERE).then_some(at.place);
+        let source_line = place.and_then(|place| self.source_line(place));
+        Problem { code, file, place, path, message: text, source_line }
     }
 
     fn line(&self, index: usize) -> Option<&str> {
@@ -99,7 +125,8 @@ impl Report {
         self.text.get(start..end)
     }
 
-    fn source_line(&self, place: Place) -> Option<SourceLine> {
+    /// The line at a place, fit to be shown.
+    pub(super) fn source_line(&self, place: Place) -> Option<SourceLine> {
         let line = self.line(place.line.checked_sub(1)?)?;
         if line.trim().is_empty() {
             return None;
@@ -253,6 +280,33 @@ mod tests {
         check("mail: { relay: 'a.example:25', user: bell }\n", 1, 1, "mail: { relay: 'a.example:25', user: bell }\n^");
         check("with: { hook: abcdefghijklmnop, to: x y }\n", 1, 1, "with: { hook: ***, to: x y }\n^");
         check("a: { token: hunter2 }\n", 1, 1, "a: { token: *** }\n^");
+    }
+
+    #[test]
+    fn names_and_paths_are_no_credentials() {
+        check(
+            "secrets: { slack-ops-production: { env: SLACK_OPS, in: url }, b: { file: /run/secrets/slack_webhook_production } }\n",
+            1,
+            1,
+            "secrets: { slack-ops-production: { env: SLACK_OPS, in: url }, b: { file: /run/secrets/slack_webhook_production…\n^",
+        );
+        check(
+            "secrets: { a: { file: ./keys/slack-2026.pem } }\n",
+            1,
+            1,
+            "secrets: { a: { file: ./keys/slack-2026.pem } }\n^",
+        );
+        check("secrets: { a: { file: aGVsbG8/d29ybGQ } }\n", 1, 1, "secrets: { a: { file: *** } }\n^");
+        check("secrets: { a: { file: /x7f9k2m4p6q8r1s3t5 } }\n", 1, 1, "secrets: { a: { file: *** } }\n^");
+        check("secrets: { a: { file: hunter2 } }\n", 1, 1, "secrets: { a: { file: *** } }\n^");
+        let used = |name: &str| {
+            format!("secrets: {{ relay-of-production: {{}} }}\nmail: {{ password: {{ secret: {name} }} }}\n")
+        };
+        check(&used("relay-of-production"), 2, 1, "mail: { password: { secret: relay-of-production } }\n^");
+        check(&used("relay-of-prodution"), 2, 1, "mail: { password: { secret: relay-of-prodution } }\n^");
+        check(&used("hunter2"), 2, 1, "mail: { password: { secret: *** } }\n^");
+        check("with: { hook: { secret: short-name } }\n", 1, 1, "with: { hook: { secret: short-name } }\n^");
+        check("with: { hook: { secret: hunter2hunter2hunter2 } }\n", 1, 1, "with: { hook: { secret: *** } }\n^");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use saphyr_parser::ScanError;
 
 use super::Place;
+use super::code::{Code, Said};
 use super::node::{At, Path};
 use super::parse;
 use super::scalar::quote;
@@ -18,7 +19,7 @@ const TAB_LINES_MAX: usize = 50;
 #[derive(Debug)]
 pub(super) struct Fault {
     pub place: Place,
-    pub message: String,
+    pub said: Said,
     /// The byte that can be replaced so that the rest of the file can be read.
     pub step_over: Option<usize>,
 }
@@ -37,11 +38,12 @@ pub(super) fn explain(error: &ScanError, text: &str) -> Fault {
             '&' => "a plain `&` begins a YAML anchor, which is not supported: put the text in quotes".to_owned(),
             other => format!("a plain text cannot begin with {other:?}: put it in quotes"),
         };
-        return Fault { place, message, step_over: Some(offset) };
+        let code = if matches!(found, '*' | '&') { Code::YamlFeature } else { Code::NotYaml };
+        return Fault { place, said: code.says(message), step_over: Some(offset) };
     }
     let before: String = line.chars().take(place.column.saturating_sub(1)).collect();
-    let message = words(error.info(), stopped_at, &before);
-    Fault { place, message, step_over: None }
+    let said = Code::NotYaml.says(words(error.info(), stopped_at, &before));
+    Fault { place, said, step_over: None }
 }
 
 /// The text that begins at this byte and ends where a plain text in a list would.
@@ -103,10 +105,10 @@ fn words(info: &str, stopped_at: Option<char>, before: &str) -> String {
 
 /// Reports a mistake that ends the reading of a file. Of tabs, every line that begins with one.
 pub(super) fn report(fault: &Fault, report: &mut Report) {
-    let tabs = if fault.message.contains("a tab") { tab_places(report) } else { Vec::new() };
+    let tabs = if fault.said.text.contains("a tab") { tab_places(report) } else { Vec::new() };
     let places = if tabs.is_empty() { vec![fault.place] } else { tabs };
     for place in places {
-        report.mistake(&At { path: Path::default(), place }, fault.message.clone());
+        report.mistake(&At { path: Path::default(), place }, fault.said.clone());
     }
 }
 

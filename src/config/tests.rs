@@ -5,6 +5,8 @@
 //! number, `¿` in the environment for a byte that is not Unicode. What a case does not mention is there by itself: a `switchbell.yaml`, the workspace `acme`, and the plugins
 //! `mail` and `slack`. With `UPDATE_EXPECT=1` in the environment, what is said now becomes what is expected.
 
+mod parts;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -64,11 +66,14 @@ impl Case {
             }
         }
         let lookup = |name: &str| self.environment.get(name).map(|value| environment_value(value));
-        let said = match load(&folder.path().join("switchbell.yaml"), &lookup) {
-            Ok(Loaded { config, warnings }) => warned(&warnings) + &summary(&config),
+        let file = folder.path().join("switchbell.yaml");
+        let said = match load(&file, &lookup).and_then(Loaded::whole) {
+            Ok((config, warnings)) => told(&file, &[], &warnings) + &summary(&config),
             Err(problems) => {
                 assert!(!problems.mistakes.is_empty(), "an error has at least one mistake");
-                warned(&problems.warnings) + &problems.to_string()
+                let omitted =
+                    if problems.omitted > 0 { format!("and {} more\n", problems.omitted) } else { String::new() };
+                told(&file, &problems.mistakes, &problems.warnings) + &omitted
             }
         };
         for value in self.environment.values().filter(|value| value.starts_with("hidden-")) {
@@ -85,8 +90,9 @@ fn environment_value(text: &str) -> OsString {
     OsString::from_vec(parts.join(&0xff))
 }
 
-fn warned(warnings: &[Problem]) -> String {
-    warnings.iter().fold(String::new(), |text, warning| text + &format!("warning: {warning}"))
+/// As `switchbell check` shows it.
+fn told(file: &Path, mistakes: &[Problem], warnings: &[Problem]) -> String {
+    in_order(file, mistakes, warnings).into_iter().map(|(how, problem)| problem.told(how.as_str())).collect()
 }
 
 fn unescaped(text: &str) -> String {
@@ -370,7 +376,7 @@ fn a_configuration_is_judged_without_the_values_of_secrets_and_without_plugins()
     let file = folder.path().join("switchbell.yaml");
     let reading = |plugins| Reading { environment: &|_| None, secrets: Secrets::NotRead, plugins };
     let Loaded { config, warnings, .. } = load_with(&file, &reading(PluginFolder::NotAsked)).unwrap();
-    assert_eq!(warnings, []);
+    assert!(warnings.iter().all(|warning| warning.code == Code::UnusedSecret), "{warnings:?}");
     assert_eq!(config.secrets.len(), 4);
     assert!(config.secrets.values().all(|secret| matches!(secret.value, SecretValue::NotRead)));
     assert!(!folder.path().join("was-run").exists(), "the program of a secret was run");

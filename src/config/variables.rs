@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::code::Code;
 use super::node::{At, Kind, Node};
 use super::scalar::{Scalar, quote};
 use super::source::Report;
@@ -28,11 +29,14 @@ pub(super) fn expand(root: &mut Node, lookup: &Lookup<'_>, report: &mut Report) 
             true
         }
         Ok(Some(_)) => {
-            report.mistake(at, format!("variables add more than {ADDED_BYTES_MAX} bytes to this file"));
+            report.mistake(
+                at,
+                Code::BadVariable.says(format!("variables add more than {ADDED_BYTES_MAX} bytes to this file")),
+            );
             false
         }
         Err(message) => {
-            report.mistake(at, message);
+            report.mistake(at, Code::BadVariable.says(message));
             false
         }
     });
@@ -46,7 +50,7 @@ pub(super) fn refuse(root: &mut Node, report: &mut Report) {
             let message = "`${` is not read here: variables belong to the operator's switchbell.yaml, so that a workspace \
                            cannot look into the server's environment; write the value itself, or `{ secret: NAME }` for \
                            a secret that the operator grants";
-            report.mistake(at, message);
+            report.mistake(at, Code::BadVariable.says(message));
         }
         is_fine
     });
@@ -65,7 +69,8 @@ fn walk(node: &mut Node, report: &mut Report, visit: &mut impl FnMut(&At, &mut S
             entries.retain_mut(|entry| {
                 let is_variable = entry.key.contains("${");
                 if is_variable {
-                    report.mistake(&entry.key_at, "`${` is not read in keys: write the key itself");
+                    let text = "`${` is not read in keys: write the key itself";
+                    report.mistake(&entry.key_at, Code::BadVariable.says(text));
                 }
                 walk(&mut entry.value, report, visit);
                 !is_variable

@@ -1,6 +1,6 @@
 //! What a store and the dispatcher know of targets: made from the configuration and the plugins, swapped as a whole.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,6 +77,8 @@ pub struct Book {
     rules: HashMap<QueueKey, Arc<Rule>>,
     /// Routes' targets by workspace and identity, for those that moved to another route.
     by_target: BTreeMap<(Name, Arc<str>), Vec<QueueKey>>,
+    /// The workspaces of which nothing is known now.
+    aside: BTreeSet<Name>,
 }
 
 impl Book {
@@ -89,6 +91,23 @@ impl Book {
             book.rules.insert(rule.queue.clone(), Arc::new(rule));
         }
         book
+    }
+
+    /// The same, with these workspaces set aside: what their targets are owed waits, and is neither handed out nor
+    /// cancelled, until a book knows them again.
+    #[must_use]
+    pub fn setting_aside(self, aside: BTreeSet<Name>) -> Self {
+        Self { aside, ..self }
+    }
+
+    /// Whether a workspace is set aside.
+    pub fn is_aside(&self, workspace: &Name) -> bool {
+        self.aside.contains(workspace)
+    }
+
+    /// The workspaces that are set aside.
+    pub fn aside(&self) -> &BTreeSet<Name> {
+        &self.aside
     }
 
     /// The target of this queue.

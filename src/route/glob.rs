@@ -12,7 +12,7 @@ use std::fmt;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// Longest pattern, in characters: that of the longest name and subject.
-const PATTERN_CHARS_MAX: usize = 200;
+pub const PATTERN_CHARS_MAX: usize = 200;
 
 const SLASH: char = '\u{1}';
 const END: char = '\u{2}';

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::dry::preview::{Answers, Previewer, Step, Supposed};
 use super::effect::secret::NOT_READ;
 use super::settings::{Placed, placed, problem};
-use crate::config::{Config, Problem};
+use crate::config::{Code, Config, Problem};
 use crate::inbox::DeliveryId;
 use crate::notification::{Event, HOST_SOURCE, Level, Name, Notification};
 use crate::wasm::{Fault, Reach};
@@ -24,7 +24,12 @@ pub async fn refusals(previewer: &Previewer<'_>, now: Timestamp) -> Vec<Problem>
         if previewer.settings_refused(placed.target).await.is_none()
             && let Some(refused) = refused(previewer, &placed, now).await
         {
-            found.push(problem(&placed, "", format!("every delivery will be refused: {}", refused.message)));
+            found.push(problem(
+                Code::DeliveryRefused,
+                &placed,
+                "",
+                format!("every delivery will be refused: {}", refused.message),
+            ));
         }
     }
     found

@@ -24,7 +24,7 @@ pub const AGENT_PER: Duration = Duration::from_secs(3_600);
 pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
     let checked = checked(config, catalog, None).await;
     let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
-    (Book::new(rules), problems(checked))
+    (Book::new(rules).setting_aside(config.aside.clone()), problems(checked))
 }
 
 /// A book whose targets of one plugin are asked about anew, because it is another than before; the others stay as they
@@ -44,13 +44,14 @@ pub(super) async fn rebook(
         return (None, problems);
     }
     let others = book.rules().filter(|rule| rule.plugin != *plugin).map(|rule| Rule::clone(rule));
-    (Some(Book::new(others.chain(anew))), problems)
+    (Some(Book::new(others.chain(anew)).setting_aside(config.aside.clone())), problems)
 }
 
 /// Every target with its timing only, for commands that work on a store without a server: no lanes, and nothing is
 /// blocked.
 pub fn book_without_plugins(config: &Config) -> Book {
-    Book::new(placed(config).map(|placed| plain(placed.workspace, &placed.route.name, placed.target)))
+    let rules = placed(config).map(|placed| plain(placed.workspace, &placed.route.name, placed.target));
+    Book::new(rules).setting_aside(config.aside.clone())
 }
 
 fn plain(workspace: &Workspace, route: &Name, target: &Target) -> Rule {

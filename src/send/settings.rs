@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::config::{
-    Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
+    Code, Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
 };
 use crate::notification::Name;
 use crate::send::effect::secret::stand_in;
@@ -88,11 +88,11 @@ pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -
     for (pointer, name) in secrets {
         let Some(secret) = config.secrets.get(name.as_str()) else { continue };
         let message = ungranted_secret(placed, &name, secret, config);
-        found.extend(message.map(|message| problem(placed, &pointer, message)));
+        found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, &pointer, message)));
     }
     let wants_mail = catalog.get(&placed.target.plugin).is_some_and(|plugin| plugin.manifest().wants.mail);
     let message = if wants_mail { ungranted_mail(placed, config) } else { None };
-    found.extend(message.map(|message| problem(placed, "", message)));
+    found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, "", message)));
     found
 }
 
@@ -206,18 +206,19 @@ pub(super) async fn said(placed: &Placed<'_>, plugin: &Plugin) -> Said {
 pub(super) fn refused(placed: &Placed<'_>, error: CheckError) -> Vec<Problem> {
     match error {
         CheckError::Problems(problems) => {
-            let with_place = |found: wasm::Problem| problem(placed, &found.path, found.message);
+            let with_place = |found: wasm::Problem| problem(Code::BadSettings, placed, &found.path, found.message);
             problems.into_iter().map(with_place).collect()
         }
         CheckError::Fault(fault) => {
             let message = format!("plugin {} could not check these settings: {fault}", placed.target.plugin);
-            vec![problem(placed, "", message)]
+            vec![problem(Code::BadSettings, placed, "", message)]
         }
     }
 }
 
-pub(super) fn problem(placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
+pub(super) fn problem(code: Code, placed: &Placed<'_>, pointer: &str, message: String) -> Problem {
     Problem {
+        code,
         file: placed.workspace.file.clone(),
         place: place(placed.target, pointer),
         path: format!("{}{}", placed.path, pointer.replace('/', ".")),

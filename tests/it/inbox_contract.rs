@@ -4,6 +4,7 @@
 mod attempts;
 mod book;
 mod claims;
+mod fold;
 mod forecast;
 mod intake;
 mod known;
@@ -110,8 +111,11 @@ macro_rules! keeps_the_contract {
                 a_place_that_is_given_up_goes_to_the_surplus_at_once,
                 a_digest_of_one_closes_at_once,
                 what_is_urgent_passes_a_surplus,
+                a_digest_that_what_was_due_before_it_took_away_is_not_looked_at_again,
                 nothing_overtakes_a_surplus_that_is_due,
                 everything_that_waits_survives_a_restart;
+            fold:
+                what_is_sent_is_what_the_plan_folded_says;
             forecast:
                 what_is_foreseen_of_something_new_is_what_the_store_does,
                 what_is_foreseen_of_what_waits_is_what_the_store_does;
@@ -133,6 +137,7 @@ macro_rules! keeps_the_contract {
                 one_request_handles_so_many_at_most;
             book:
                 what_lost_its_target_is_cancelled,
+                what_a_workspace_that_is_set_aside_is_owed_waits,
                 a_target_under_another_route_keeps_its_deliveries,
                 a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
                 what_waits_alone_follows_what_its_target_says_now,

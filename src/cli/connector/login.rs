@@ -1,6 +1,5 @@
 //! `switchbell connector login`: a person signs in to a connector, once.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
@@ -11,10 +10,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::super::output::{fail, show, tell};
-use super::super::{COULD_NOT_RUN, FOUND_WRONG, load, workspace};
+use super::super::{COULD_NOT_RUN, FOUND_WRONG, load, workspace_in};
 use super::callback::{ADDRESS_BYTES_MAX, Callback, Page, Visit};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Workspace};
 use crate::fetch::mcp::oauth::login::{Granted, Login, LoginError};
 use crate::fetch::mcp::oauth::{Account, Credentials};
 use crate::fetch::mcp::{Clients, Common, Times};
@@ -76,11 +75,9 @@ pub(super) async fn run(file: &Path, arguments: &LoginArguments) -> ExitCode {
 
 /// The account of the connector that the arguments name.
 fn account(config: &Config, arguments: &LoginArguments) -> Result<Account, ExitCode> {
-    let names: BTreeSet<Name> = config.workspaces.keys().cloned().collect();
-    let name = workspace(&names, arguments.workspace.as_ref())?;
-    let connectors = config.workspaces.get(&name).map(|workspace| &workspace.connectors);
-    let connector = connectors.and_then(|connectors| connectors.get(&arguments.name)).ok_or_else(|| {
-        let there: Vec<&str> = connectors.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let Workspace { name, connectors, .. } = workspace_in(config, arguments.workspace.as_ref())?;
+    let connector = connectors.get(&arguments.name).ok_or_else(|| {
+        let there: Vec<&str> = connectors.keys().map(Name::as_str).collect();
         let (asked, there) = (arguments.name.as_str(), there.join(", "));
         fail(format_args!("workspace {name} has no connector {asked:?} (there are: {there})"))
     })?;
@@ -91,7 +88,7 @@ fn account(config: &Config, arguments: &LoginArguments) -> Result<Account, ExitC
         clients: Clients::new(),
         credentials: &Credentials::folder_of(&config.store),
     };
-    let account = Account::of(&name, connector, &common).map_err(fail)?;
+    let account = Account::of(name, connector, &common).map_err(fail)?;
     account.ok_or_else(|| {
         let asked = &arguments.name;
         fail(format_args!("connector {asked} does not sign in by OAuth: write `auth: {{ oauth: … }}` for it first"))

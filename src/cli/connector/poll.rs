@@ -12,7 +12,7 @@ use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
 use crate::cli::serve::Signals;
-use crate::cli::{COULD_NOT_RUN, FOUND_WRONG, load, workspace};
+use crate::cli::{COULD_NOT_RUN, FOUND_WRONG, load, workspace, workspace_in};
 use crate::notification::Name;
 use crate::serve::control::PolledJson;
 use crate::telemetry::{log_to_stderr, rounded};
@@ -54,11 +54,10 @@ pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
 async fn alone(file: &Path, workspace: &Name, name: &Name) -> Result<PolledJson, ExitCode> {
     log_to_stderr("error");
     let config = load(file)?;
-    let there = config.workspaces.get(workspace);
-    let Some((workspace, connector)) = there.and_then(|there| Some((there, there.connectors.get(name)?))) else {
-        let known = there.into_iter().flat_map(|there| there.connectors.keys());
-        let names = known.map(Name::as_str).collect::<Vec<_>>().join(", ");
-        tell(format_args!("unknown connector {:?} in {workspace} (there are: {names})", name.as_str()));
+    let workspace = workspace_in(&config, Some(workspace))?;
+    let Some(connector) = workspace.connectors.get(name) else {
+        let names = workspace.connectors.keys().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        tell(format_args!("unknown connector {:?} in {} (there are: {names})", name.as_str(), workspace.name));
         return Err(ExitCode::from(FOUND_WRONG));
     };
     let mut signals = Signals::listen().map_err(fail)?;

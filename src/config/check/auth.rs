@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
+use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::{RawAuth, RawOAuth, RawSecretName};
 use super::super::read::{Map, Placed};
@@ -51,11 +52,18 @@ pub(super) fn check(raw: Option<Placed<RawAuth>>, context: Context<'_>, report: 
     };
     let is_broken = raw.oauth.is_none() && raw.given.has("oauth") || raw.bearer.is_none() && raw.given.has("bearer");
     if let (Some(bearer), Some(_)) = (&raw.bearer, &raw.oauth) {
-        report.mistake(&bearer.at, "both `bearer` and `oauth`: a connector signs in with one of them");
+        report.mistake(
+            &bearer.at,
+            Code::ConflictingKeys.says("both `bearer` and `oauth`: a connector signs in with one of them"),
+        );
     }
     let says_something = ["bearer", "oauth", "headers"].iter().any(|key| raw.given.has(key));
     if !says_something && raw.given.is_clean() {
-        report.mistake(&at, "this signs in with nothing: write `bearer`, `oauth` or `headers`, or leave `auth` out");
+        report.mistake(
+            &at,
+            Code::MissingKey
+                .says("this signs in with nothing: write `bearer`, `oauth` or `headers`, or leave `auth` out"),
+        );
     }
     let headers = headers(raw.headers, context, report);
     let auth = match (raw.bearer, raw.oauth) {
@@ -75,7 +83,10 @@ fn headers(
 ) -> Option<BTreeMap<String, Name>> {
     let Some(Placed { at, value: Map(entries) }) = raw else { return Some(BTreeMap::new()) };
     if entries.len() > HEADERS_MAX {
-        report.mistake(&at, format!("{} headers: at most {HEADERS_MAX} may stand here", entries.len()));
+        report.mistake(
+            &at,
+            Code::OutOfBounds.says(format!("{} headers: at most {HEADERS_MAX} may stand here", entries.len())),
+        );
         return None;
     }
     let mut headers = BTreeMap::new();
@@ -84,7 +95,10 @@ fn headers(
         let name = entry.name.0;
         let secret = entry.value.and_then(|value| secret_for_endpoint(value.value, context, report));
         if headers.contains_key(&name) {
-            report.mistake(&entry.at, format!("the header {name} stands here twice, since case makes no difference"));
+            report.mistake(
+                &entry.at,
+                Code::Duplicate.says(format!("the header {name} stands here twice, since case makes no difference")),
+            );
         }
         is_whole &= secret.is_some();
         headers.extend(secret.map(|secret| (name, secret)));
@@ -99,7 +113,7 @@ fn secret_for_endpoint(raw: RawSecretName, context: Context<'_>, report: &mut Re
     let host = secret::host_of(context.url);
     if !rule.hosts.is_empty() && !rule.hosts.iter().any(|pattern| pattern.covers(&host)) {
         let message = format!("the secret {secret} may not be sent to {host}: the operator decides by its `hosts`");
-        report.mistake(&name.at, message);
+        report.mistake(&name.at, Code::NotGranted.says(message));
     }
     Some(secret.clone())
 }
@@ -120,12 +134,15 @@ fn oauth_client(raw: Placed<RawOAuth>, context: Context<'_>, report: &mut Report
         _ => None,
     };
     if let Some(message) = missing {
-        report.mistake(&at, message);
+        report.mistake(&at, Code::MissingKey.says(message));
     }
     if let Some(scopes) = &raw.scopes
         && scopes.len() > SCOPES_MAX
     {
-        report.mistake(&scopes.at, format!("{} scopes: at most {SCOPES_MAX} may stand here", scopes.len()));
+        report.mistake(
+            &scopes.at,
+            Code::OutOfBounds.says(format!("{} scopes: at most {SCOPES_MAX} may stand here", scopes.len())),
+        );
     }
     let client_secret = match raw.client_secret.and_then(|secret| secret.value.secret) {
         // Its hosts are those of authorization servers, which are not known yet.
@@ -146,13 +163,17 @@ fn warn_of_plain_http(sign_in: &SignIn, context: Context<'_>, report: &mut Repor
     let mut secrets: Vec<&Name> = sign_in.headers.values().collect();
     match &sign_in.auth {
         Auth::Bearer(name) => secrets.insert(0, name),
-        Auth::OAuth(_) => report.warning(context.url_at, "the tokens of `oauth` travel unencrypted: use https"),
+        Auth::OAuth(_) => report
+            .warning(context.url_at, Code::Unencrypted.says("the tokens of `oauth` travel unencrypted: use https")),
         Auth::None => {}
     }
     let mut told = Vec::new();
     for secret in secrets {
         if !told.contains(&secret) {
-            report.warning(context.url_at, format!("the secret {secret} travels unencrypted: use https"));
+            report.warning(
+                context.url_at,
+                Code::Unencrypted.says(format!("the secret {secret} travels unencrypted: use https")),
+            );
             told.push(secret);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::code::Code;
 use super::super::load::Folder;
 use super::super::node::At;
 use super::super::raw::{RawAuth, RawEntry, RawEntryOutbox};
@@ -57,7 +58,10 @@ pub(super) fn check(
     if let Some(map) = &raw
         && map.0.len() > ENTRIES_MAX
     {
-        report.mistake(&map.at, format!("{} entries: a catalog has at most {ENTRIES_MAX}", map.0.len()));
+        report.mistake(
+            &map.at,
+            Code::OutOfBounds.says(format!("{} entries: a catalog has at most {ENTRIES_MAX}", map.0.len())),
+        );
     }
     let entries = raw.map_or_else(Vec::new, |map| map.value.0).into_iter().take(ENTRIES_MAX);
     let checked = entries.map(|Named { name, at: _, value }| {
@@ -84,26 +88,35 @@ fn entry(raw: Placed<RawEntry>, known: &Known<'_>, mentions: &mut Vec<Placed<Nam
                 (raw.private.map(|private| private.at), "`private` is for a `url`: remove it"),
             ] {
                 if let Some(at) = at {
-                    report.mistake(&at, message);
+                    report.mistake(&at, Code::ConflictingKeys.says(message));
                 }
             }
             program(&command, known, report)
         }
         (None, Some(url)) => endpoint(&url, raw.auth, raw.private.is_some_and(|private| private.value), known, report),
         (Some(command), Some(_)) => {
-            report.mistake(&command.at, "both `command` and `url`: an entry has one of them");
+            report
+                .mistake(&command.at, Code::ConflictingKeys.says("both `command` and `url`: an entry has one of them"));
             None
         }
         (None, None) => {
             if !raw.given.has("command") && !raw.given.has("url") && raw.given.is_clean() {
-                report.mistake(&at, "an entry needs `url` (an endpoint) or `command` (the name of one of `commands`)");
+                report.mistake(
+                    &at,
+                    Code::MissingKey
+                        .says("an entry needs `url` (an endpoint) or `command` (the name of one of `commands`)"),
+                );
             }
             None
         }
     };
     let declared = match (raw.manifest, raw.notifications) {
         (Some(_), Some(inline)) => {
-            report.mistake(&inline.at, "both `manifest` and `notifications`: keep the one that declares the outbox");
+            report.mistake(
+                &inline.at,
+                Code::ConflictingKeys
+                    .says("both `manifest` and `notifications`: keep the one that declares the outbox"),
+            );
             Declared::default()
         }
         (Some(path), None) => outbox::of_operator_manifest(&path, known.folder, report),
@@ -123,7 +136,7 @@ fn declared_inline(raw: RawEntryOutbox, report: &mut Report) -> Declared {
 fn program(command: &Placed<Name>, known: &Known<'_>, report: &mut Report) -> Option<Transport> {
     let Some(program) = known.commands.get(&command.value) else {
         let hint = suggest::hint(command.as_str(), known.commands.keys().map(Name::as_str), "commands");
-        report.mistake(&command.at, format!("unknown command {:?}{hint}", command.as_str()));
+        report.mistake(&command.at, Code::UnknownCommand.says(format!("unknown command {:?}{hint}", command.as_str())));
         return None;
     };
     Some(program.transport())
@@ -138,7 +151,7 @@ fn endpoint(
 ) -> Option<Transport> {
     if is_localhost(&url.0) && !is_private {
         let message = "this name leads to this machine: add `private: true`, or write the literal 127.0.0.1";
-        report.mistake(&url.at, message);
+        report.mistake(&url.at, Code::UnreachableAddress.says(message));
     }
     let context = Context { url: &url.0, url_at: &url.at, secrets: known.secrets, who: Who::Operator };
     let sign_in = auth::check(raw, context, report)?;
@@ -169,20 +182,23 @@ pub(super) fn used(
             "the catalog entry {name} says where its outbox is, and what it says holds for every workspace: remove \
              `notifications`"
         );
-        report.mistake(&at, message);
+        report.mistake(&at, Code::ConflictingKeys.says(message));
     }
     let declared = entry.declares.then(|| entry.declared.clone());
     let transport = entry.transport.clone()?;
     let Some(auth) = beside.auth else { return Some((transport, declared)) };
     if entry.signs_in {
-        report.mistake(&auth.at, format!("the catalog entry {name} says how to sign in: remove `auth`"));
+        report.mistake(
+            &auth.at,
+            Code::ConflictingKeys.says(format!("the catalog entry {name} says how to sign in: remove `auth`")),
+        );
         return Some((transport, declared));
     }
     let at = auth.at.clone();
     match transport {
         Transport::Stdio { .. } => {
             let message = format!("the catalog entry {name} is a program, and `auth` is for a `url`: remove it");
-            report.mistake(&at, message);
+            report.mistake(&at, Code::ConflictingKeys.says(message));
             None
         }
         Transport::Http { url, private, .. } => {
@@ -204,7 +220,10 @@ fn granted<'a>(
     let Some(entry) = catalog.get(&name.value) else {
         let usable = catalog.iter().filter(|(_, entry)| entry.is_granted_to(workspace));
         let hint = suggest::hint(name.as_str(), usable.map(|(name, _)| name.as_str()), &format!("{workspace} may use"));
-        report.mistake(&name.at, format!("the operator publishes no catalog entry {:?}{hint}", name.as_str()));
+        report.mistake(
+            &name.at,
+            Code::UnknownEntry.says(format!("the operator publishes no catalog entry {:?}{hint}", name.as_str())),
+        );
         return None;
     };
     if !entry.is_granted_to(workspace) {
@@ -214,7 +233,7 @@ fn granted<'a>(
             "the catalog entry {name} is not granted to {workspace}: the operator adds {workspace} to \
              `catalog.{name}.workspaces` in switchbell.yaml"
         );
-        report.mistake(at, message);
+        report.mistake(at, Code::NotGranted.says(message));
         return None;
     }
     Some(entry)

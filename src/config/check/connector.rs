@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::{RawAuth, RawConnector, RawOwnPoll};
 use super::super::read::{Map, Placed};
@@ -42,12 +43,15 @@ pub(super) fn check(
     if let Some(map) = &raw
         && map.0.len() > CONNECTORS_MAX
     {
-        report.mistake(&map.at, format!("{} connectors: a workspace has at most {CONNECTORS_MAX}", map.0.len()));
+        report.mistake(
+            &map.at,
+            Code::OutOfBounds.says(format!("{} connectors: a workspace has at most {CONNECTORS_MAX}", map.0.len())),
+        );
     }
     for entry in raw.map_or_else(Vec::new, |map| map.value.0).into_iter().take(CONNECTORS_MAX) {
         if entry.name.as_str() == HOST_SOURCE {
             let message = "`switchbell` is the source of Switchbell's own notices: give the connector another name";
-            report.mistake(&entry.at, message);
+            report.mistake(&entry.at, Code::BadValue.says(message));
             continue;
         }
         let ceiling = entry.value.as_ref().and_then(|raw| raw.ceiling.as_ref()).map(|ceiling| ceiling.value);
@@ -90,7 +94,7 @@ fn reached(
     }
     let transport = if let Some(command) = raw.command {
         if let Some(auth) = &raw.auth {
-            report.mistake(&auth.at, FOR_URLS);
+            report.mistake(&auth.at, Code::ConflictingKeys.says(FOR_URLS));
         }
         stdio(&command, workspace, server, report)
     } else {
@@ -107,14 +111,16 @@ fn is_reached_in_one_way(raw: &RawConnector, at: &At, report: &mut Report) -> bo
         [_] => return true,
         [] => report.mistake(
             at,
-            "a connector needs `command` (a program that the operator declares), `url` (an endpoint) or `catalog` (an \
-             entry that the operator publishes)",
+            Code::MissingKey.says(
+                "a connector needs `command` (a program that the operator declares), `url` (an endpoint) or `catalog` (an \
+                 entry that the operator publishes)",
+            ),
         ),
         [one, other] => {
             let message = format!("both `{one}` and `{other}`: a connector has one of them");
-            report.mistake(at, message);
+            report.mistake(at, Code::ConflictingKeys.says(message));
         }
-        _ => report.mistake(at, "`command`, `url` and `catalog`: a connector has one of them"),
+        _ => report.mistake(at, Code::ConflictingKeys.says("`command`, `url` and `catalog`: a connector has one of them")),
     }
     false
 }
@@ -124,7 +130,10 @@ fn stdio(command: &Placed<Name>, workspace: &Name, server: &Server, report: &mut
         let usable = server.commands.iter().filter(|(_, known)| known.is_granted_to(workspace));
         let hint =
             suggest::hint(command.as_str(), usable.map(|(name, _)| name.as_str()), &format!("{workspace} may use"));
-        report.mistake(&command.at, format!("the operator declares no command {:?}{hint}", command.as_str()));
+        report.mistake(
+            &command.at,
+            Code::UnknownCommand.says(format!("the operator declares no command {:?}{hint}", command.as_str())),
+        );
         return None;
     };
     if !known.is_granted_to(workspace) {
@@ -133,7 +142,7 @@ fn stdio(command: &Placed<Name>, workspace: &Name, server: &Server, report: &mut
             "the command {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \
              `commands.{name}` in switchbell.yaml"
         );
-        report.mistake(&command.at, message);
+        report.mistake(&command.at, Code::NotGranted.says(message));
         return None;
     }
     Some(known.transport())
@@ -146,7 +155,7 @@ fn http(
     report: &mut Report,
 ) -> Option<Transport> {
     if let Some(message) = unreachable(&url.0, server.listen.ip().is_loopback()) {
-        report.mistake(&url.at, message);
+        report.mistake(&url.at, Code::UnreachableAddress.says(message));
     }
     let who = Who::Workspace(workspace);
     let context = Context { url: &url.0, url_at: &url.at, secrets: &server.secrets, who };
@@ -164,7 +173,10 @@ fn own_poll(own: Placed<RawOwnPoll>, server: &Poll, report: &mut Report) -> Opti
         let Some(Placed { at, value: Span(span) }) = span else { continue };
         if *span < bounds.0 || *span > bounds.1 {
             let (least, most) = (show(bounds.0), show(bounds.1));
-            report.mistake(at, format!("the operator allows {least} to {most}: write a {name} of that"));
+            report.mistake(
+                at,
+                Code::OutOfBounds.says(format!("the operator allows {least} to {most}: write a {name} of that")),
+            );
             is_good = false;
         }
     }
@@ -178,7 +190,7 @@ fn own_poll(own: Placed<RawOwnPoll>, server: &Poll, report: &mut Report) -> Opti
     let poll = Poll { base: base.as_ref().map_or(followed, |base| base.0), ..poll };
     if is_good && !(poll.floor <= poll.base && poll.base <= poll.ceiling) {
         let at = base.map(|span| span.at).or(ceiling.map(|span| span.at)).unwrap_or(own.at);
-        report.mistake(&at, out_of_order(&poll));
+        report.mistake(&at, Code::OutOfOrder.says(out_of_order(&poll)));
         is_good = false;
     }
     is_good.then_some(poll)

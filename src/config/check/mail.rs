@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::RawMail;
 use super::super::read::Placed;
@@ -27,7 +28,7 @@ pub(super) fn check(raw: Option<Placed<RawMail>>, known: &Known<'_>, report: &mu
         for (plugin, at) in known.granted {
             let message =
                 format!("plugin {plugin} is granted mail, but there is no relay to send it through: add `mail`");
-            report.warning(at, message);
+            report.warning(at, Code::NoMail.says(message));
         }
         return None;
     };
@@ -35,7 +36,11 @@ pub(super) fn check(raw: Option<Placed<RawMail>>, known: &Known<'_>, report: &mu
     let recipients = raw.recipients.map(|list| (list.at, list.value));
     match &recipients {
         Some((at, list)) if list.len() > RECIPIENTS_MAX => {
-            report.mistake(at, format!("{} recipients: at most {RECIPIENTS_MAX} patterns may stand here", list.len()));
+            report.mistake(
+                at,
+                Code::OutOfBounds
+                    .says(format!("{} recipients: at most {RECIPIENTS_MAX} patterns may stand here", list.len())),
+            );
         }
         Some((at, list)) if list.is_empty() => nobody(at, known.granted, report),
         None if !recipients_given && raw.given.is_clean() => nobody(&at, known.granted, report),
@@ -50,11 +55,14 @@ pub(super) fn check(raw: Option<Placed<RawMail>>, known: &Known<'_>, report: &mu
         found.map(|(name, _)| name.clone())
     });
     if let (Some(user), false) = (&raw.user, password_given) {
-        report
-            .mistake(&user.at, "`user` without `password`: add `password: { secret: NAME }`, a secret with `in: mail`");
+        report.mistake(
+            &user.at,
+            Code::MissingKey
+                .says("`user` without `password`: add `password: { secret: NAME }`, a secret with `in: mail`"),
+        );
     }
     if let (Some(at), false) = (&password_at, raw.given.has("user")) {
-        report.mistake(at, "`password` without `user`: add the user that it belongs to");
+        report.mistake(at, Code::MissingKey.says("`password` without `user`: add the user that it belongs to"));
     }
     let tls = raw.tls?;
     let relay = raw.relay?;
@@ -62,8 +70,10 @@ pub(super) fn check(raw: Option<Placed<RawMail>>, known: &Known<'_>, report: &mu
     if signs_in && tls.value == MailTls::None && !is_loopback_literal(&relay.host) {
         report.mistake(
             &tls.at,
-            "without TLS the password would be sent for everybody to read: write `starttls` or `implicit`, or remove \
-             `user` and `password` (only to a relay at 127.0.0.1 or [::1] it may be)",
+            Code::Unencrypted.says(
+                "without TLS the password would be sent for everybody to read: write `starttls` or `implicit`, or remove \
+                 `user` and `password` (only to a relay at 127.0.0.1 or [::1] it may be)",
+            ),
         );
     }
     Some(MailRelay {
@@ -82,7 +92,7 @@ fn nobody(at: &At, granted: &[(Name, At)], report: &mut Report) {
             "mail may go to nobody, though plugin {plugin} is granted mail: add `recipients: [\"*@example.com\"]` with your \
              domain"
         );
-        report.warning(at, message);
+        report.warning(at, Code::NoMail.says(message));
     }
 }
 

@@ -6,6 +6,7 @@ mod connector;
 mod endpoint;
 mod mail;
 mod outbox;
+mod overlap;
 mod plugins;
 mod reach;
 mod route;

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::super::code::Code;
 use super::super::load::Folder;
 use super::super::manifest::{self, Manifest};
 use super::super::raw::RawOutbox;
@@ -34,14 +35,17 @@ pub(super) fn check(raw: Placed<RawOutbox>, report: &mut Report) -> Declared {
     check_description(raw.description.as_ref(), report);
     match (raw.resource, raw.manifest) {
         (Some(_), Some(manifest)) => {
-            report.mistake(&manifest.at, "both `resource` and `manifest`: keep the one that declares the outbox");
+            report.mistake(
+                &manifest.at,
+                Code::ConflictingKeys.says("both `resource` and `manifest`: keep the one that declares the outbox"),
+            );
             Declared::default()
         }
         (resource, None) => {
             let is_missing = !raw.given.has("resource") && !raw.given.has("manifest") && raw.given.is_clean();
             if is_missing {
                 let message = "an outbox needs `resource` (its URI) or `manifest` (the manifest.json of a bundle)";
-                report.mistake(&at, message);
+                report.mistake(&at, Code::MissingKey.says(message));
             }
             Declared::inline(resource.map(|uri| uri.value.0))
         }
@@ -54,7 +58,10 @@ pub(super) fn check_description(description: Option<&Placed<Text>>, report: &mut
     if let Some(description) = description
         && description.0.chars().nth(DESCRIPTION_CHARS_MAX).is_some()
     {
-        report.mistake(&description.at, format!("a description has at most {DESCRIPTION_CHARS_MAX} characters"));
+        report.mistake(
+            &description.at,
+            Code::OutOfBounds.says(format!("a description has at most {DESCRIPTION_CHARS_MAX} characters")),
+        );
     }
 }
 
@@ -62,14 +69,16 @@ pub(super) fn check_description(description: Option<&Placed<Text>>, report: &mut
 fn of_workspace_manifest(path: &Placed<Text>, report: &mut Report) -> Declared {
     let Some(relative) = path_below(path, report) else { return Declared::default() };
     let folder = Folder::of(report.file()).absolute;
-    let found = manifest::read(&folder.join(relative), Some(&folder));
+    let file = folder.join(relative);
+    report.files.note(&file);
+    let found = manifest::read(&file, Some(&folder));
     if !found.without_effect.is_empty() {
         let message = format!(
             "{}: its {} have no effect: only the manifest of an entry of `catalog` in switchbell.yaml may hold such",
             shown(path),
             found.without_effect.join(" and ")
         );
-        report.warning(&path.at, message);
+        report.warning(&path.at, Code::NoEffect.says(message));
     }
     declared(found, path, report)
 }
@@ -77,7 +86,9 @@ fn of_workspace_manifest(path: &Placed<Text>, report: &mut Report) -> Declared {
 /// A manifest that the operator names.
 pub(super) fn of_operator_manifest(path: &Placed<Text>, folder: &Folder, report: &mut Report) -> Declared {
     let Some(file) = path_of(&path.at, &path.0, report) else { return Declared::default() };
-    declared(manifest::read(&folder.absolute.join(file), None), path, report)
+    let file = folder.absolute.join(file);
+    report.files.note(&file);
+    declared(manifest::read(&file, None), path, report)
 }
 
 fn declared(found: Manifest, path: &Placed<Text>, report: &mut Report) -> Declared {
@@ -85,7 +96,7 @@ fn declared(found: Manifest, path: &Placed<Text>, report: &mut Report) -> Declar
         Ok(uri) => Declared::inline(Some(uri)),
         Err(why) => {
             let why = format!("{}: {why}", shown(path));
-            report.warning(&path.at, format!("no outbox is polled: {why}"));
+            report.warning(&path.at, Code::NoOutbox.says(format!("no outbox is polled: {why}")));
             Declared { outbox: None, not_polled: Some(why) }
         }
     }
@@ -100,7 +111,7 @@ fn path_below(path: &Placed<Text>, report: &mut Report) -> Option<PathBuf> {
     if path.0.starts_with('~') || !Path::new(&path.0).components().all(is_below) {
         let message = "a manifest stands in the folder of this file or below: write a path such as \
                        `registrar/manifest.json`, without `..` and without `/` or `~` in front";
-        report.mistake(&path.at, message);
+        report.mistake(&path.at, Code::BadPath.says(message));
         return None;
     }
     path_of(&path.at, &path.0, report)

@@ -5,7 +5,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::load::{Folder, PluginFolder};
+use super::super::code::Code;
+use super::super::load::Folder;
+use super::super::loaded::PluginFolder;
 use super::super::node::At;
 use super::super::raw::{RawGrant, RawLimits, RawPlugins};
 use super::super::read::{NonEmpty, Placed};
@@ -117,12 +119,16 @@ impl Checked {
 fn keys(list: Placed<NonEmpty<KeyEntry>>, report: &mut Report) -> Vec<TrustedKey> {
     let Placed { at, value: NonEmpty(entries) } = list;
     if entries.len() > KEYS_MAX {
-        report.mistake(&at, format!("{} keys: at most {KEYS_MAX} may stand here", entries.len()));
+        report
+            .mistake(&at, Code::OutOfBounds.says(format!("{} keys: at most {KEYS_MAX} may stand here", entries.len())));
     }
     let mut keys: Vec<TrustedKey> = Vec::new();
     for Placed { at, value: KeyEntry(key) } in entries {
         if keys.contains(&key) {
-            report.mistake(&at, format!("key {} stands here already: remove one of the two", key.id));
+            report.mistake(
+                &at,
+                Code::Duplicate.says(format!("key {} stands here already: remove one of the two", key.id)),
+            );
         } else {
             keys.push(key);
         }
@@ -137,7 +143,7 @@ fn outside(grant: &Grant, workspace: &Name, at: &At, report: &mut Report) {
             "this is for {workspace}, and the grant is not: its `workspaces` narrow all of it; add {workspace} there, or \
              remove this"
         );
-        report.mistake(at, message);
+        report.mistake(at, Code::NotGranted.says(message));
     }
 }
 
@@ -146,13 +152,16 @@ fn outside(grant: &Grant, workspace: &Name, at: &At, report: &mut Report) {
 pub(in crate::config) fn granted_tools(
     tools: &[Placed<ToolGrant>],
     names: &BTreeSet<&Name>,
-    workspaces: &BTreeMap<Name, Workspace>,
+    workspaces: &BTreeMap<Name, &Workspace>,
     report: &mut Report,
 ) {
     for Placed { at, value: ToolGrant { workspace, connector, .. } } in tools {
         if !names.contains(workspace) {
             let hint = suggest::hint(workspace.as_str(), names.iter().map(|name| name.as_str()), "workspaces");
-            report.warning(at, format!("there is no workspace {:?}{hint}", workspace.as_str()));
+            report.warning(
+                at,
+                Code::UnknownWorkspace.says(format!("there is no workspace {:?}{hint}", workspace.as_str())),
+            );
             continue;
         }
         let Some(known) = workspaces.get(workspace) else { continue };
@@ -163,7 +172,7 @@ pub(in crate::config) fn granted_tools(
                 "workspace {workspace} has no connector {:?}, so that this tool cannot be called{hint}",
                 connector.as_str()
             );
-            report.warning(at, message);
+            report.warning(at, Code::UnknownConnector.says(message));
         }
     }
 }
@@ -177,10 +186,14 @@ fn warn_unless_there(
 ) {
     let Some((folder, there)) = there.filter(|(_, there)| !there.contains(plugin)) else { return };
     let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
-    report.warning(at, format!("{what} for the plugin {:?}, which is not there{hint}", plugin.as_str()));
+    report.warning(
+        at,
+        Code::UnknownPlugin.says(format!("{what} for the plugin {:?}, which is not there{hint}", plugin.as_str())),
+    );
 }
 
 fn there(at: &At, text: &str, (path, wanted): (&Path, PluginFolder), report: &mut Report) -> There {
+    report.files.note_folder(path, &[".wasm"]);
     let entries = std::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     match entries {
         Ok(entries) => {
@@ -196,12 +209,12 @@ fn there(at: &At, text: &str, (path, wanted): (&Path, PluginFolder), report: &mu
                  starts, or name another",
                 path.display()
             );
-            report.warning(at, message);
+            report.warning(at, Code::NoPlugins.says(message));
             None
         }
         Err(error) => {
             let message = format!("cannot read the folder {}: {error}; create it, or name another", path.display());
-            report.mistake(at, message);
+            report.mistake(at, Code::BadFolder.says(message));
             None
         }
     }
@@ -214,7 +227,7 @@ fn checked_limits(raw: Placed<RawLimits>, report: &mut Report) -> Limits {
     if let Some(memory) = &memory
         && !MEMORY_BYTES.contains(&memory.0)
     {
-        report.mistake(&memory.at, "this size is out of bounds: write 1MiB to 1GiB");
+        report.mistake(&memory.at, Code::OutOfBounds.says("this size is out of bounds: write 1MiB to 1GiB"));
     }
     let default = Limits::default();
     Limits {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::code::Code;
 use super::super::raw::RawRoute;
 use super::super::read::Placed;
 use super::super::source::Report;
@@ -53,14 +54,18 @@ fn report_unknown(pattern: &Placed<TextPattern>, sources: &[(Name, Option<Level>
         // What will not be kept needs no search for what was meant.
         let names = names.filter(|_| !report.is_full());
         let hint = suggest::hint(&pattern.0, names, "connectors");
-        report.mistake(&pattern.at, format!("unknown connector {quoted}{hint}"));
+        report.mistake(&pattern.at, Code::UnknownConnector.says(format!("unknown connector {quoted}{hint}")));
     } else {
         let names = names.collect::<Vec<_>>().join(", ");
-        report.warning(&pattern.at, format!("{quoted} matches no connector (connectors: {names})"));
+        report.warning(
+            &pattern.at,
+            Code::NoSuchSource.says(format!("{quoted} matches no connector (connectors: {names})")),
+        );
     }
 }
 
-/// Warns of a level that no source of the route can have, by the ceilings.
+/// Warns of a level that no source of the route can have, by the ceilings. A route that names no source is meant for
+/// connectors, though Switchbell's own notices reach every level.
 fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Option<Level>)], report: &mut Report) {
     let Some(when) = &route.when else { return };
     let Some(level) = &when.level else { return };
@@ -78,10 +83,15 @@ fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Optio
         .take(10)
         .filter_map(|(name, ceiling)| ceiling.map(|ceiling| format!("{name}: {ceiling}")))
         .collect();
+    let (which, besides) = if is_limited {
+        ("source of this route", "")
+    } else {
+        ("connector", ", or write `source: switchbell` if only Switchbell's own notices are meant")
+    };
     let message = format!(
-        "no source of this route reaches the level {} (ceilings: {}): raise a connector's `ceiling`, or lower the level",
+        "no {which} reaches the level {} (ceilings: {}): raise a connector's `ceiling`, or lower the level{besides}",
         level.value,
         ceilings.join(", ")
     );
-    report.warning(&level.at, message);
+    report.warning(&level.at, Code::LevelAboveCeilings.says(message));
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::super::code::{Code, Said};
 use super::super::raw::{RawRoute, RawTarget, RawWhen};
 use super::super::read::{OneOrMore, Placed};
 use super::super::scalar::quote;
@@ -42,7 +43,10 @@ pub(super) fn check(
     }
     let deliver = raw.deliver.as_ref().and_then(|list| {
         if !(1..=TARGETS_MAX).contains(&list.len()) {
-            report.mistake(&list.at, format!("{} targets: a route has 1 to {TARGETS_MAX}", list.len()));
+            report.mistake(
+                &list.at,
+                Code::OutOfBounds.says(format!("{} targets: a route has 1 to {TARGETS_MAX}", list.len())),
+            );
             return None;
         }
         let least = raw.when.as_ref().and_then(|when| when.level.as_ref()).map_or(Level::Info, |level| level.value);
@@ -56,17 +60,17 @@ pub(super) fn check(
     })
 }
 
-fn objection_to_owner(owner: &str, members: &BTreeMap<String, Role>) -> Option<String> {
+fn objection_to_owner(owner: &str, members: &BTreeMap<String, Role>) -> Option<Said> {
     match members.get(owner) {
         Some(Role::Admin) => None,
-        Some(Role::Member) => Some(format!(
+        Some(Role::Member) => Some(Code::NotAnAdmin.says(format!(
             "{} is a member but no admin: a route acts for an admin; make them one under `members`, or name another",
             quote(owner)
-        )),
+        ))),
         None => {
             let admins = members.iter().filter(|(_, role)| **role == Role::Admin).map(|(name, _)| name.as_str());
             let hint = suggest::hint(owner, admins, "admins");
-            Some(format!("{} is no member{hint}", quote(owner)))
+            Some(Code::UnknownMember.says(format!("{} is no member{hint}", quote(owner))))
         }
     }
 }
@@ -99,7 +103,10 @@ fn targets(
         if let Some(id) = &raw.id
             && !ids.insert(id.value.clone())
         {
-            report.mistake(&id.at, format!("two targets have the id {:?}: rename one", id.as_str()));
+            report.mistake(
+                &id.at,
+                Code::Duplicate.says(format!("two targets have the id {:?}: rename one", id.as_str())),
+            );
             continue;
         }
         let Some(target) = target(raw, least, context, report) else { continue };
@@ -108,7 +115,7 @@ fn targets(
             let message = format!(
                 "this target is the same as deliver[{index}] of this route{how}: remove one, or give each an `id`"
             );
-            report.mistake(&raw.at, message);
+            report.mistake(&raw.at, Code::Duplicate.says(message));
             continue;
         }
         targets.push(target);
@@ -131,10 +138,10 @@ fn target(raw: &Placed<RawTarget>, least: Level, context: &Context<'_>, report: 
                 "{plugin}.wasm is not in {folder}: without it, what this target is owed waits",
                 plugin = plugin.value
             );
-            report.warning(&plugin.at, waits);
+            report.warning(&plugin.at, Code::NoEffect.says(waits));
         } else {
             let hint = suggest::hint(plugin.as_str(), there.iter().map(Name::as_str), &format!("in {folder}"));
-            report.mistake(&plugin.at, format!("unknown plugin {:?}{hint}", plugin.as_str()));
+            report.mistake(&plugin.at, Code::UnknownPlugin.says(format!("unknown plugin {:?}{hint}", plugin.as_str())));
         }
     }
     let settings = raw.with.as_ref();
@@ -161,7 +168,7 @@ fn target(raw: &Placed<RawTarget>, least: Level, context: &Context<'_>, report: 
 
 /// The identity of a target without an `id`: 12 hexadecimal digits of the SHA-256 over its plugin and its settings,
 /// whose keys are sorted.
-fn identity(plugin: &Name, settings: &Value) -> String {
+pub(super) fn identity(plugin: &Name, settings: &Value) -> String {
     let mut text = format!("{plugin}\n");
     write_canonical(settings, &mut text);
     let digest = Sha256::digest(text.as_bytes());

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use super::super::load::{Folder, Reading};
+use super::super::code::Code;
+use super::super::load::Folder;
+use super::super::loaded::Reading;
 use super::super::node::At;
 use super::super::raw::RawSecret;
 use super::super::read::{Map, Named, NonEmpty, Placed};
@@ -101,7 +103,8 @@ fn rule(raw: Placed<RawSecret>, sources: &Sources<'_>, mentions: &mut Vec<Placed
         _ if !is_alone => None,
         Some(oauth) => {
             if let Some(weak) = &raw.weak {
-                report.mistake(&weak.at, "a token is as long as the authorization server makes it: remove `weak`");
+                let text = "a token is as long as the authorization server makes it: remove `weak`";
+                report.mistake(&weak.at, Code::ConflictingKeys.says(text));
             }
             let fits = place.as_ref().is_none_or(|place| token::fits(place, report));
             let token = token::check(oauth, sources, report).filter(|_| fits);
@@ -110,7 +113,7 @@ fn rule(raw: Placed<RawSecret>, sources: &Sources<'_>, mentions: &mut Vec<Placed
         None => sources.read(written, report).and_then(|Placed { at, value }| {
             let Some(value) = value else { return Some(SecretValue::NotRead) };
             let value = fit::fitting(value, is_weak, place.as_ref().map(|place| &place.0), &hosts);
-            value.map_err(|message| report.mistake(&at, message)).ok().map(SecretValue::Fixed)
+            value.map_err(|message| report.mistake(&at, Code::BadSecret.says(message))).ok().map(SecretValue::Fixed)
         }),
     };
     let workspaces = mentioned(raw.workspaces, mentions);
@@ -132,14 +135,16 @@ fn has_one_source(
         [] => {
             report.mistake(
                 at,
-                "a secret needs `env` (an environment variable), `file` (a file), `command` (a program) or `oauth` (a \
-                 token that is fetched) to take its value from",
+                Code::MissingKey.says(
+                    "a secret needs `env` (an environment variable), `file` (a file), `command` (a program) or `oauth` (a \
+                     token that is fetched) to take its value from",
+                ),
             );
             false
         }
         [first, second, ..] => {
             let at = written.at().or(oauth).unwrap_or(at);
-            report.mistake(at, format!("both `{first}` and `{second}`: keep one"));
+            report.mistake(at, Code::ConflictingKeys.says(format!("both `{first}` and `{second}`: keep one")));
             false
         }
     }
@@ -153,7 +158,8 @@ fn hosts_are_missing(at: &At, place: Option<&SecretPlace>, is_granted: bool, rep
         Some(SecretPlace::Path) => "in a path",
         Some(SecretPlace::Body(_)) => "in a body",
         Some(SecretPlace::Connector) if is_granted => {
-            report.warning(at, "without `hosts`, a workspace that may use this secret can have it sent to any server: add `hosts: [HOST]`");
+            let text = "without `hosts`, a workspace that may use this secret can have it sent to any server: add `hosts: [HOST]`";
+            report.warning(at, Code::AnyHost.says(text));
             return;
         }
         Some(SecretPlace::Connector | SecretPlace::Url | SecretPlace::Sign | SecretPlace::Mail) | None => return,
@@ -161,7 +167,7 @@ fn hosts_are_missing(at: &At, place: Option<&SecretPlace>, is_granted: bool, rep
     let message = format!(
         "`hosts` is missing: a secret {stands} needs the hosts it may be sent to, as in `hosts: [api.example.com]`"
     );
-    report.mistake(at, message);
+    report.mistake(at, Code::MissingKey.says(message));
 }
 
 /// Refuses what would promise something of a secret that is never sent, or that no workspace uses.
@@ -177,10 +183,13 @@ fn refuse_what_has_no_use(
         _ => return,
     };
     if let Some(hosts) = hosts {
-        report.mistake(&hosts.at, format!("{why}: remove `hosts`"));
+        report.mistake(&hosts.at, Code::ConflictingKeys.says(format!("{why}: remove `hosts`")));
     }
     if let Some(at) = workspaces.filter(|_| *place == SecretPlace::Mail) {
-        report.mistake(at, "the password of the mail relay is for the relay alone: remove `workspaces`");
+        report.mistake(
+            at,
+            Code::ConflictingKeys.says("the password of the mail relay is for the relay alone: remove `workspaces`"),
+        );
     }
 }
 

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::load::{Folder, Reading};
+use super::super::code::Code;
+use super::super::load::Folder;
+use super::super::loaded::Reading;
 use super::super::raw::{RawCommand, RawPoll, RawServer};
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
@@ -49,6 +51,14 @@ pub(in crate::config) struct Server {
     pub secrets: BTreeMap<Name, Rule>,
     /// Every place where a workspace is named.
     pub mentions: Vec<Placed<Name>>,
+}
+
+impl Server {
+    /// Whether there is a plugin of this name, as far as is known.
+    pub(in crate::config) fn has_plugin(&self, name: &str) -> bool {
+        let there = self.plugins_there.as_ref();
+        there.is_none_or(|(_, names)| names.iter().any(|plugin| plugin.as_str() == name))
+    }
 }
 
 /// A program that connectors may start.
@@ -107,7 +117,7 @@ pub(in crate::config) fn path_of(at: &super::super::node::At, text: &str, report
     } else {
         return Some(PathBuf::from(text));
     };
-    report.mistake(at, objection);
+    report.mistake(at, Code::BadPath.says(objection));
     None
 }
 
@@ -132,7 +142,7 @@ fn poll(raw: Placed<RawPoll>, report: &mut Report) -> Poll {
 pub(super) fn within(span: Option<&Placed<Span>>, least: Duration, most: Duration, report: &mut Report) -> bool {
     let Some(span) = span.filter(|span| !(least..=most).contains(&span.0)) else { return true };
     let message = format!("{} is out of bounds: write {} to {}", show(span.0), show(least), show(most));
-    report.mistake(&span.at, message);
+    report.mistake(&span.at, Code::OutOfBounds.says(message));
     false
 }
 
@@ -145,10 +155,16 @@ fn in_order(
     let (Some(base), Some(floor), Some(ceiling)) = (base, floor, ceiling) else { return };
     let all = format!("floor {}, base {}, ceiling {}", show(floor.0), show(base.0), show(ceiling.0));
     if floor.0 > base.0 {
-        report.mistake(&base.at, format!("the base is below the floor ({all}): raise base or lower floor"));
+        report.mistake(
+            &base.at,
+            Code::OutOfOrder.says(format!("the base is below the floor ({all}): raise base or lower floor")),
+        );
     }
     if base.0 > ceiling.0 {
-        report.mistake(&ceiling.at, format!("the ceiling is below the base ({all}): raise ceiling or lower base"));
+        report.mistake(
+            &ceiling.at,
+            Code::OutOfOrder.says(format!("the ceiling is below the base ({all}): raise ceiling or lower base")),
+        );
     }
 }
 
@@ -196,7 +212,10 @@ fn command(raw: Placed<RawCommand>, folder: &Folder, mentions: &mut Vec<Placed<N
     }
     for Named { name, at, value } in raw.value.env.map_or_else(Vec::new, |env| env.value.0) {
         if name.0 == "SWITCHBELL_WORKSPACE" {
-            report.mistake(&at, "Switchbell sets this variable itself, to the workspace's name: remove it");
+            report.mistake(
+                &at,
+                Code::NoEffect.says("Switchbell sets this variable itself, to the workspace's name: remove it"),
+            );
         }
         let Some(value) = value else { continue };
         if value.0.contains('\0') {
@@ -222,6 +241,9 @@ pub(super) fn mentioned(list: Option<Placed<Vec<Placed<Name>>>>, mentions: &mut 
 pub(in crate::config) fn mentioned_workspaces(server: &Server, names: &BTreeSet<&Name>, report: &mut Report) {
     for mention in server.mentions.iter().filter(|mention| !names.contains(&mention.value)) {
         let hint = suggest::hint(mention.as_str(), names.iter().map(|name| name.as_str()), "workspaces");
-        report.warning(&mention.at, format!("there is no workspace {:?}{hint}", mention.as_str()));
+        report.warning(
+            &mention.at,
+            Code::UnknownWorkspace.says(format!("there is no workspace {:?}{hint}", mention.as_str())),
+        );
     }
 }

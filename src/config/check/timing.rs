@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::civil;
+
+use super::super::code::Code;
 use super::super::node::At;
 use super::super::raw::{RawAtMost, RawCollect, RawHold, RawRetry, RawTarget};
 use super::super::read::Placed;
@@ -21,6 +24,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 const AFTER_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest time that a digest is open: a longer one is a report.
 const COLLECT_WAIT_MAX: Duration = DAY;
+/// Longest quiet hours of a day that are probably meant.
+const HOLD_MAX: Duration = Duration::from_secs(22 * 3600);
 /// Longest time of a limit: each attempt that reached the destination is remembered for so long.
 const AT_MOST_PER_MAX: Duration = Duration::from_secs(7 * 86_400);
 /// Shortest wait between two attempts: less is an assault on a destination in trouble.
@@ -46,7 +51,7 @@ pub(super) fn check(raw: &RawTarget, least: Level, report: &mut Report) -> Timin
     {
         let message =
             "nothing is waited for, so that nobody can acknowledge in time: add `after: 15m`, or remove `unless`";
-        report.warning(&unless.at, message);
+        report.warning(&unless.at, Code::NothingToWaitFor.says(message));
     }
     if least == Level::Urgent {
         warn_of_stages_without_effect(raw, &timing, report);
@@ -68,7 +73,7 @@ fn warn_of_stages_without_effect(raw: &RawTarget, timing: &Timing, report: &mut 
                 "this route matches urgent notifications only, and `{stage}` lets those pass: write `except: none` in it, \
                  or remove it"
             );
-            report.warning(at, message);
+            report.warning(at, Code::NoEffect.says(message));
         }
     }
 }
@@ -78,13 +83,13 @@ fn after(raw: &AfterEntry, report: &mut Report) -> Option<After> {
     Some(After { wait: raw.wait.as_ref()?.0, except: raw.except })
 }
 
-fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
+fn hold(raw: &Placed<RawHold>, report: &mut Report) -> Option<Hold> {
     let zone = raw.zone.as_ref().and_then(|name| {
         let found = zone(&name.0).map_err(|message| report.mistake(&name.at, message)).ok()?;
         if is_inverted(&found) {
             let message = "the sign of this zone is inverted: Etc/GMT+1 is one hour behind UTC; write the name of a place \
                            such as Europe/Berlin";
-            report.warning(&name.at, message);
+            report.warning(&name.at, Code::InvertedZone.says(message));
         }
         Some(found)
     });
@@ -92,10 +97,27 @@ fn hold(raw: &RawHold, report: &mut Report) -> Option<Hold> {
     if from.value == to.value {
         let message = "`from` and `to` are the same time, so that this hold would never end: write two times, or remove \
                        `hold`";
-        report.mistake(&to.at, message);
+        report.mistake(&to.at, Code::EndlessHold.says(message));
         return None;
     }
+    if let Some(text) = nearly_always(from.value.0, to.value.0) {
+        report.warning(&raw.at, Code::LongHold.says(text));
+    }
     Some(Hold { from: from.value.0, to: to.value.0, zone: zone?, except: or_default(raw.except.as_ref()) })
+}
+
+/// What is said of quiet hours that leave nearly nothing of the day.
+fn nearly_always(from: civil::Time, to: civil::Time) -> Option<String> {
+    let seconds = (to - from).total(jiff::Unit::Second).ok()?;
+    let held = Duration::from_secs_f64(if seconds < 0.0 { seconds + DAY.as_secs_f64() } else { seconds });
+    (held > HOLD_MAX).then(|| {
+        format!(
+            "these quiet hours are {} of every day, so that nearly everything waits for {}: are `from` and `to` the other way \
+             round?",
+            show(held),
+            to.strftime("%H:%M")
+        )
+    })
 }
 
 fn collect(raw: &RawCollect, report: &mut Report) -> Option<Collect> {
@@ -152,7 +174,11 @@ fn in_order(raw: &Placed<RawRetry>, schedule: &Schedule, report: &mut Report) {
         let at = raw.most.as_ref().map_or(&raw.at, |most| &most.at);
         report.mistake(
             at,
-            format!("`most` ({}) is shorter than `first` ({}): raise it, or lower `first`", show(most), show(first)),
+            Code::OutOfOrder.says(format!(
+                "`most` ({}) is shorter than `first` ({}): raise it, or lower `first`",
+                show(most),
+                show(first)
+            )),
         );
     }
     if most > give_up {
@@ -160,11 +186,11 @@ fn in_order(raw: &Placed<RawRetry>, schedule: &Schedule, report: &mut Report) {
         let (key, wait) = if raw.given.has("most") { ("most", most) } else { ("first", first) };
         report.mistake(
             at,
-            format!(
+            Code::OutOfOrder.says(format!(
                 "`give_up` ({}) is shorter than `{key}` ({}): raise it, or lower `{key}`",
                 show(give_up),
                 show(wait)
-            ),
+            )),
         );
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::code::Code;
 use super::super::raw::{RawRoute, RawWorkspace};
 use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::Member;
 use super::super::{Role, Route, Workspace};
-use super::{Server, connector, reach, route};
+use super::{Server, connector, overlap, reach, route};
 use crate::notification::Name;
 use crate::route::Router;
 
@@ -27,7 +28,10 @@ pub(in crate::config) fn workspace(
     if let Some(routes) = &mut raw_routes
         && routes.len() > ROUTES_MAX
     {
-        report.mistake(&routes.at, format!("{} routes: a workspace has at most {ROUTES_MAX}", routes.len()));
+        report.mistake(
+            &routes.at,
+            Code::OutOfBounds.says(format!("{} routes: a workspace has at most {ROUTES_MAX}", routes.len())),
+        );
         routes.value.truncate(ROUTES_MAX);
     }
     let raw_routes = raw_routes.map_or_else(Vec::new, |routes| routes.value);
@@ -35,8 +39,13 @@ pub(in crate::config) fn workspace(
     let routes = routes(&raw_routes, &route::Context { workspace: name, members: &members, server }, report);
     let router = Router::new(routes.iter().map(|route| route.when.clone()).collect());
     let router = router.map_err(|error| {
-        report.mistake_in_whole(format!("the patterns of all routes together cannot be used: {error}"));
+        report.mistake_in_whole(
+            Code::PatternSetTooLarge.says(format!("the patterns of all routes together cannot be used: {error}")),
+        );
     });
+    if report.mistakes.is_empty() {
+        overlap::check(&raw_routes, &routes, report);
+    }
     let connectors = connectors.into_iter().filter_map(|(name, known)| Some((name, known.connector?)));
     Some(Workspace {
         name: name.clone(),
@@ -62,7 +71,10 @@ fn routes(raw: &[Placed<RawRoute>], context: &route::Context<'_>, report: &mut R
         if let Some(name) = &raw.name
             && !names.insert(name.value.clone())
         {
-            report.mistake(&name.at, format!("two routes are named {:?}: rename one", name.as_str()));
+            report.mistake(
+                &name.at,
+                Code::Duplicate.says(format!("two routes are named {:?}: rename one", name.as_str())),
+            );
         }
         routes.extend(route::check(raw, context, &mut ids, report));
     }

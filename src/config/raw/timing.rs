@@ -12,7 +12,7 @@ const AT_MOST_COUNT_MAX: u32 = 1000;
 section! {
     /// How long a target waits for somebody else.
     struct RawAfter {
-        /// How long, from when the notification was received.
+        /// How long, from when the notification was received. `1s` to `30d`.
         "wait" => wait: Span, Required;
         /// What does not wait.
         "except" => except: Except, Default("none");
@@ -39,11 +39,11 @@ section! {
 section! {
     /// Quiet hours.
     struct RawHold {
-        /// The time of day at which quiet hours begin.
+        /// The time of day at which quiet hours begin. Never the same as `to`.
         "from" => from: TimeOfDay, Required;
-        /// The time of day at which quiet hours end.
+        /// The time of day at which quiet hours end. The next day when it is earlier than `from`.
         "to" => to: TimeOfDay, Required;
-        /// The time zone of these times.
+        /// The time zone of these times. A name of the IANA time zone database, no offset and no abbreviation.
         "zone" => zone: ZoneName, Required;
         /// What is not held.
         "except" => except: Except, Default("none");
@@ -64,7 +64,7 @@ section! {
     struct RawCollect {
         /// What the notifications of one digest share.
         "by" => by: By, Required;
-        /// How long a digest is open, from its first notification on.
+        /// How long a digest is open, from its first notification on. `1s` to `24h`.
         "wait" => wait: Span, Required;
         /// How many notifications close it early.
         "most" => most: DigestSize, Default("100");
@@ -87,7 +87,7 @@ section! {
     struct RawAtMost {
         /// How many attempts may reach the destination in the time `per`.
         "count" => count: Whole<1, AT_MOST_COUNT_MAX>, Required;
-        /// The time in which attempts are counted, whenever it begins.
+        /// The time in which attempts are counted, whenever it begins. `1s` to `7d`.
         "per" => per: Span, Required;
         /// What is not limited.
         "except" => except: Except, Default("urgent");
@@ -105,11 +105,13 @@ section! {
 section! {
     /// When failed attempts are repeated.
     struct RawRetry {
-        /// The wait after the first failure; each further one is twice as long.
+        /// The wait after the first failure; each further one is twice as long. `100ms` to `1h`; all are spread by a
+        /// quarter.
         "first" => first: Span, Default("1s");
-        /// No wait is longer.
+        /// No wait is longer, but for a destination that asks for more, up to 6 h. `100ms` to `24h`.
         "most" => most: Span, Default("1h");
-        /// How long a delivery is tried.
+        /// How long a delivery is tried, from its first attempt on or from when a person asked again. `1m` to `30d`;
+        /// a destination that asks to be left alone for longer than what is left of it is not asked again.
         "give_up" => give_up: Span, Default("24h");
     }
     not yet: []

@@ -6,6 +6,18 @@ use url::{Host as UrlHost, Url};
 
 use super::super::HostPattern;
 use super::super::read::FromText;
+use super::super::schema::Form;
+
+/// Patterns of the parts of addresses, for editors. A name of a host is judged by its characters alone.
+pub(super) const HOST: &str = r"[^\s\u0000-\u001f\u007f#%*/:<>?@\[\\\]^|]*[^\s\u0000-\u001f\u007f#%*./:<>?@\[\\\]^|]";
+const IPV4: &str = r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|(?![\d.]))){4}";
+pub(super) const IPV6: &str = r"\[[0-9A-Fa-f:.]+\]";
+/// 1 to 65535.
+pub(super) const PORT: &str = r"0*(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})";
+/// The same and 0, which has the system choose one.
+const PORT_OR_NONE: &str = r"0*(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})";
+/// An absolute URL without user, fragment and white space.
+pub(super) const HTTP_URL: &str = r"[Hh][Tt][Tt][Pp][Ss]?:[\/\\]*(?![^\/\\?]*@)[^\s#\/\\?][^\s#]*";
 
 /// An address to listen on.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +38,10 @@ impl FromText for Listen {
             let example = if host.is_empty() { format!("127.0.0.1:{port}") } else { format!("{host}:{port}") };
             format!("{quoted} is no address to listen on: write an IP address and a port, as in `{example}`")
         })
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!("(?:{IPV4}|{IPV6}):{PORT_OR_NONE}"), &["127.0.0.1:7420", "0.0.0.0:7420", "[::1]:7420"])
     }
 }
 
@@ -55,6 +71,10 @@ impl FromText for Store {
         }
         Ok(Self(path.to_owned()))
     }
+
+    fn form() -> Form {
+        Form::pattern(r"sqlite:(?![:]|\/\/)[^?\u0000]*[^?\/\u0000]", &["sqlite:data/switchbell.db"])
+    }
 }
 
 /// The endpoint of a connector over HTTP.
@@ -81,6 +101,10 @@ impl FromText for ConnectorUrl {
         };
         Err(objection.to_owned())
     }
+
+    fn form() -> Form {
+        Form::pattern(HTTP_URL, &["https://mcp.example.com/mcp"])
+    }
 }
 
 /// A host name or IP literal, or with `*.` in front every name below it; without a port.
@@ -97,6 +121,10 @@ impl FromText for Host {
             return Err(about(text, quoted) + "a secret's host has no port: remove the `:` and what follows");
         }
         parse_host(text).map(Self).map_err(|why| about(text, quoted) + &why)
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"(?:\*\.)?{HOST}|{IPV6}"), &["hooks.example.com", "*.example.com"])
     }
 }
 

@@ -3,9 +3,10 @@
 use super::super::node::{Kind, Node};
 use super::super::raw::RawHttpGrant;
 use super::super::read::{FromText, Placed, Read, placed};
+use super::super::schema::{File, Form, Schema};
 use super::super::source::Report;
 use super::super::{HostPattern, HttpGrant};
-use super::address::{about, parse_host};
+use super::address::{HOST, IPV6, PORT, about, parse_host};
 use crate::notification::Name;
 
 /// `host`, `host:port`, `*.suffix`, `http://…`, or a mapping with `host`, `private` and `workspaces`.
@@ -38,6 +39,10 @@ impl Read for HttpEntry {
         let workspaces = raw.workspaces.map_or_else(Vec::new, |list| list.value.0);
         Some(Self::new(raw.host?.value, is_private, workspaces))
     }
+
+    fn schema(file: File) -> Schema {
+        Schema::either(vec![Origin::schema(file), RawHttpGrant::schema(file)])
+    }
 }
 
 impl HttpEntry {
@@ -62,6 +67,11 @@ impl FromText for Origin {
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         origin(text).map_err(|why| about(text, quoted) + &why)
+    }
+
+    fn form() -> Form {
+        let pattern = format!(r"(?:[Hh][Tt][Tt][Pp][Ss]?:\/\/)?(?:(?:\*\.)?{HOST}|{IPV6})(?::{PORT})?");
+        Form::pattern(pattern, &["hooks.example.com", "*.example.com", "name.example:8443", "http://127.0.0.1:9000"])
     }
 }
 

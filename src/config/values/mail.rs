@@ -1,8 +1,9 @@
 //! The relay: where it is, how it is protected, who signs in to it.
 
 use super::super::read::FromText;
+use super::super::schema::{Form, Words, word};
 use super::super::{HostPattern, MailTls};
-use super::address::parse_host;
+use super::address::{HOST, IPV6, PORT, parse_host};
 use super::grant::port_number;
 
 /// Host and port of the relay.
@@ -47,6 +48,10 @@ impl FromText for Relay {
             port_number(port).ok_or_else(|| "the port is 1 to 65535, as in `smtp.example.com:587`".to_owned())?;
         Ok(Self { host, port })
     }
+
+    fn form() -> Form {
+        Form::pattern(format!("(?:{HOST}|{IPV6}):{PORT}"), &["smtp.example.com:587", "[::1]:25"])
+    }
 }
 
 impl FromText for MailTls {
@@ -54,10 +59,10 @@ impl FromText for MailTls {
     const REMEDY: &'static str = "how the connection is protected is never guessed";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
+        if let Some(tls) = word(text) {
+            return Ok(tls);
+        }
         let meant = match text {
-            "implicit" => return Ok(Self::Implicit),
-            "starttls" => return Ok(Self::StartTls),
-            "none" => return Ok(Self::None),
             "ssl" | "tls" | "smtps" | "wrapper" | "on" | "yes" => "; TLS from the first byte is written implicit",
             "STARTTLS" | "required" | "explicit" => "; it is written starttls",
             "opportunistic" | "auto" | "if_available" => {
@@ -70,6 +75,20 @@ impl FromText for MailTls {
             "{quoted} is none of implicit (TLS from the first byte, usually port 465), starttls (usually port 587) and \
              none{meant}"
         ))
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for MailTls {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![
+            ("implicit", Self::Implicit, "TLS from the first byte, usually port 465."),
+            ("starttls", Self::StartTls, "STARTTLS, usually port 587; a relay without it gets nothing."),
+            ("none", Self::None, "No protection."),
+        ]
     }
 }
 
@@ -87,6 +106,10 @@ impl FromText for SmtpUser {
         let fits = (1..=USER_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control);
         fits.then(|| Self(text.to_owned()))
             .ok_or_else(|| format!("a user is 1 to {USER_BYTES_MAX} bytes without control characters"))
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"[^\p{{Cc}}]{{1,{USER_BYTES_MAX}}}"), &["bell"])
     }
 }
 

@@ -3,6 +3,7 @@
 use url::Host;
 
 use super::super::read::FromText;
+use super::super::schema::Form;
 use super::super::{Mailbox, RecipientPattern};
 
 /// Longest local part, in bytes (RFC 5321 §4.5.3.1.1).
@@ -14,11 +15,25 @@ const LABEL_BYTES_MAX: usize = 63;
 /// Longest display name, in bytes: it shares a line of the header with the address, even encoded.
 const NAME_BYTES_MAX: usize = 128;
 
+/// The pattern of a domain, for editors: its letters may be of any script.
+const DOMAIN: &str = r"[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)*";
+
+/// The pattern of an address, for editors.
+fn address_pattern() -> String {
+    const ATOM: &str = r"[A-Za-z0-9!#$%&'*+\-\/=?^_`{|}~]+";
+    format!(r"(?=[^@]{{1,{LOCAL_BYTES_MAX}}}@){ATOM}(?:\.{ATOM})*@{DOMAIN}")
+}
+
 impl FromText for Mailbox {
     const WANTED: &'static str = "a sender such as `Switchbell <bell@example.com>`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         mailbox(text.trim()).map_err(|why| format!("{quoted}: {why}"))
+    }
+
+    fn form() -> Form {
+        let (name, address) = (r#"(?:[^<"\\\p{Cc}]*|\s*"[^"\\<\p{Cc}]*"\s*)"#, address_pattern());
+        Form::pattern(format!(r"\s*(?:{name}<{address}>|{address})\s*"), &["Switchbell <bell@example.com>", "bell@example.com"])
     }
 }
 
@@ -27,6 +42,11 @@ impl FromText for RecipientPattern {
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         recipient(text).map_err(|why| format!("{quoted}: {why}"))
+    }
+
+    fn form() -> Form {
+        let pattern = format!(r"\*|\*@{DOMAIN}|(?![^@]*\*){}", address_pattern());
+        Form::pattern(pattern, &["*@example.com", "ops@example.com", "*"])
     }
 }
 

@@ -1,6 +1,7 @@
 //! What single values may be: each type reads its own text and says what is wrong with it.
 
 mod address;
+mod choice;
 mod grant;
 mod mail;
 mod mailbox;
@@ -18,15 +19,16 @@ mod words;
 mod zone;
 
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
+pub(super) use choice::Order;
 pub(super) use grant::{HttpEntry, Origin, http_grant};
 pub(super) use mail::{Relay, SmtpUser};
 pub(super) use outbox::{OutboxUri, about as about_outbox, mistake as outbox_uri_mistake};
 pub(super) use place::PlaceEntry;
-pub(super) use settings::Settings;
+pub(super) use settings::{Settings, setting_definition};
 pub(super) use sign_in::{ClientId, HeaderName, Scope};
 pub(super) use source::CommandEntry;
 pub(super) use time::{Bytes, Span, duration, show};
-pub(super) use timing::{AcknowledgedBy, AfterEntry, DigestSize, Order, TimeOfDay, UnlessEntry};
+pub(super) use timing::{AcknowledgedBy, AfterEntry, DigestSize, TimeOfDay, UnlessEntry};
 pub(super) use token::{Claim, GrantKind, TokenUrl};
 pub(super) use tool::ToolEntry;
 pub(super) use trust::{KeyEntry, Pin};

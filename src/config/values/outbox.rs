@@ -1,6 +1,7 @@
 //! The URI of a declared outbox.
 
 use super::super::read::FromText;
+use super::super::schema::{Form, one_of};
 
 /// A URI that can be polled (notifications seed, the declaration of an outbox).
 #[derive(Debug, Clone)]
@@ -17,6 +18,12 @@ impl FromText for OutboxUri {
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         mistake(text).map_or_else(|| Ok(Self(text.to_owned())), |why| Err(about(text, quoted) + &why))
+    }
+
+    fn form() -> Form {
+        let reserved = one_of(&RESERVED_SCHEMES);
+        let characters = format!(r"(?=[\s\S]{{1,{URI_CHARS_MAX}}}$)(?!(?:{reserved}):)");
+        Form::pattern(format!(r"{characters}[A-Za-z][A-Za-z0-9+.\-]*:[^\s\p{{Cc}}?#]*"), &["acme://notifications"])
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::super::SecretPlace;
 use super::super::read::FromText;
-use super::words::is_token;
+use super::super::schema::{Form, one_of};
+use super::words::{TOKEN, is_token};
 
 /// The one place where a secret may be put.
 #[derive(Debug, Clone)]
@@ -48,6 +49,25 @@ impl FromText for PlaceEntry {
             _ => return Err(unknown(kind).to_owned()),
         };
         Ok(Self(place))
+    }
+
+    fn form() -> Form {
+        let header = format!(r"header:(?!(?:{}|[Pp][Rr][Oo][Xx][Yy]-.*)(?::|$)){TOKEN}(?::[!-~]+)?", one_of(&HOST_HEADERS));
+        let query = format!(r#"query:[!"$'-*,-<>-~]{{1,{KEY_BYTES_MAX}}}"#);
+        let body = format!(r"body:(?=[\s\S]{{1,{KEY_BYTES_MAX}}}$)(?:\/(?:[^~\/\p{{Cc}}]|~[01])*)+");
+        let examples = &[
+            "url",
+            "header:Authorization:Bearer",
+            "header:X-Api-Key",
+            "basic",
+            "query:api_key",
+            "path",
+            "body:/routing_key",
+            "sign",
+            "mail",
+            "connector",
+        ];
+        Form::pattern(format!("url|basic|path|sign|mail|connector|{header}|{query}|{body}"), examples)
     }
 }
 
@@ -119,7 +139,10 @@ mod tests {
 
     fn check(text: &str, expected: Result<SecretPlace, &str>) {
         match (PlaceEntry::from_text(text, ""), expected) {
-            (Ok(PlaceEntry(found)), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+            (Ok(PlaceEntry(found)), Ok(expected)) => {
+                assert_eq!(found, expected, "{text}");
+                assert_eq!(found.to_string(), text.replace("AUTHORIZATION", "authorization").replace("Auth", "auth"));
+            }
             (Err(found), Err(part)) => assert!(found.contains(part), "{text}: {found}"),
             (found, _) => panic!("{text}: {found:?}"),
         }

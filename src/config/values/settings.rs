@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Number, Value};
 
 use super::super::Place;
+use super::super::code::Code;
 use super::super::node::{At, Kind, Node};
 use super::super::read::Read;
 use super::super::scalar::{Scalar, Typed};
+use super::super::schema::{Additional, File, Many, Schema, Written, no_variable};
 use super::super::source::Report;
 
 /// The settings of one target.
@@ -32,8 +34,8 @@ impl Read for Settings {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         if !matches!(node.kind, Kind::Mapping(_)) {
             if !matches!(node.kind, Kind::Reported) {
-                report
-                    .mistake(&node.at, format!("settings are a mapping (`name: value`), this is {}", node.describe()));
+                let text = format!("settings are a mapping (`name: value`), this is {}", node.describe());
+                report.mistake(&node.at, Code::WrongType.says(text));
             }
             return Some(Self { value: Value::Null, places: BTreeMap::new(), secrets: Vec::new(), is_whole: false });
         }
@@ -45,6 +47,48 @@ impl Read for Settings {
         let Reader { places, secrets, is_whole, .. } = reader;
         Some(Self { value, places, secrets, is_whole })
     }
+
+    /// The definitions that this refers to are those of [`setting_definition`].
+    fn schema(_: File) -> Schema {
+        Schema {
+            types: "object".into(),
+            additional_properties: Some(Additional::Any(Box::new(a_setting()))),
+            dependencies: vec![("secret", nothing_beside_a_secret())],
+            error_message: Some(format!("{} is wanted here", Self::WANTED)),
+            examples: vec![Written::of("{ webhook: { secret: slack-ops } }")],
+            ..Schema::default()
+        }
+    }
+}
+
+const DEFINITION: &str = "setting";
+
+fn a_setting() -> Schema {
+    Schema { reference: Some("#/definitions/setting"), ..Schema::default() }
+}
+
+fn nothing_beside_a_secret() -> Schema {
+    let name = Schema {
+        types: "string".into(),
+        error_message: Some("the name of a secret is wanted here".to_owned()),
+        ..Schema::default()
+    };
+    Schema { properties: vec![("secret", name)], max_properties: Some(1), ..Schema::default() }
+}
+
+/// The definition of any value among settings, by its name.
+pub(in crate::config) fn setting_definition() -> (&'static str, Schema) {
+    let message = "`${` is not read here: variables belong to the operator's switchbell.yaml".to_owned();
+    let setting = Schema {
+        types: Many(vec!["string", "number", "boolean", "null", "array", "object"]),
+        pattern: Some(no_variable()),
+        pattern_error_message: Some(message),
+        items: Some(Box::new(a_setting())),
+        additional_properties: Some(Additional::Any(Box::new(a_setting()))),
+        dependencies: vec![("secret", nothing_beside_a_secret())],
+        ..Schema::default()
+    };
+    (DEFINITION, setting)
 }
 
 struct Reader<'a> {

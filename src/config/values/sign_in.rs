@@ -2,7 +2,8 @@
 
 use super::super::OAuthGrant;
 use super::super::read::FromText;
-use super::words::is_token;
+use super::super::schema::{Form, Words, one_of, word};
+use super::words::{TOKEN, is_token};
 
 /// The name of a header that a secret may fill, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,19 +62,36 @@ impl FromText for HeaderName {
         }
         Ok(Self(name))
     }
+
+    fn form() -> Form {
+        let taken = format!("(?:{}|{})$|(?:{})", one_of(&["authorization"]), one_of(&HOST_HEADERS), one_of(&HOST_HEADERS_BEGIN));
+        let pattern = format!(r"(?=.{{1,{HEADER_NAME_BYTES_MAX}}}$)(?!{taken}){TOKEN}");
+        Form::pattern(pattern, &["X-Api-Key"])
+    }
 }
 
 impl FromText for OAuthGrant {
     const WANTED: &'static str = "a grant (authorization_code or client_credentials)";
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
-        match text {
-            "authorization_code" => Ok(Self::AuthorizationCode),
-            "client_credentials" => Ok(Self::ClientCredentials),
-            _ => Err("unknown grant: write authorization_code (a person signs in once) or client_credentials (the \
-                      client's own id and secret)"
-                .to_owned()),
-        }
+        word(text).ok_or_else(|| {
+            "unknown grant: write authorization_code (a person signs in once) or client_credentials (the client's own id \
+             and secret)"
+                .to_owned()
+        })
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for OAuthGrant {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![
+            ("authorization_code", Self::AuthorizationCode, "A person signs in once."),
+            ("client_credentials", Self::ClientCredentials, "By the client's own id and secret, both required."),
+        ]
     }
 }
 
@@ -96,6 +114,10 @@ impl FromText for ClientId {
             ));
         }
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"(?=.{{1,{CLIENT_ID_BYTES_MAX}}}$)[!-~](?:[ -~]*[!-~])?"), &["switchbell"])
     }
 }
 
@@ -121,6 +143,10 @@ impl FromText for Scope {
             ));
         }
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"[!#-\[\]-~]{{1,{SCOPE_BYTES_MAX}}}"), &["notifications:read"])
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::super::node::{Kind, Node};
 use super::super::raw::RawSourceCommand;
-use super::super::read::{Map, Named, Placed, Read, Text, refuse};
+use super::super::read::{Map, Named, NonEmpty, Placed, Read, Text, refuse};
+use super::super::schema::{File, Schema, Written};
 use super::super::source::Report;
 
 /// The program with its arguments as a list, or a mapping of `run` and `env`.
@@ -35,6 +36,11 @@ impl Read for CommandEntry {
         let run = texts(&run, node, report)?;
         let env = variables(env, report)?;
         (report.mistakes.len() + report.omitted == mistakes).then_some(Self { run, env })
+    }
+
+    fn schema(file: File) -> Schema {
+        let list = Schema { examples: vec![Written::of("[pass, show, NAME]")], ..NonEmpty::<Text>::schema(file) };
+        Schema::either(vec![list, RawSourceCommand::schema(file)])
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::read::FromText;
+use super::super::schema::Form;
 
 /// A duration: whole numbers with the units d, h, m, s, ms, longest first, each at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,11 @@ impl FromText for Span {
             )
         })?;
         Ok(Self(Duration::from_millis(milliseconds)))
+    }
+
+    fn form() -> Form {
+        let parts: String = UNITS.iter().map(|(unit, _)| format!(r"(?:\d+{unit})?")).collect();
+        Form::pattern(format!(r"(?=\d){parts}"), &["15m", "1h30m", "90d"])
     }
 }
 
@@ -88,6 +94,10 @@ impl FromText for Bytes {
         value.map(Self).ok_or_else(|| {
             format!("{quoted} is no size: write a whole number with the unit KiB, MiB or GiB, as in `32MiB`")
         })
+    }
+
+    fn form() -> Form {
+        Form::pattern(r"\d+(?:KiB|MiB|GiB)", &["32MiB"])
     }
 }
 

@@ -6,11 +6,10 @@ use super::super::node::{Kind, Node};
 use super::super::raw::{RawAfter, RawUnless};
 use super::super::read::{FromText, Placed, Read, Whole, placed};
 use super::super::scalar::Typed;
+use super::super::schema::{File, Form, Schema, Words, word};
 use super::super::source::Report;
-use super::super::suggest;
 use super::Span;
-use crate::inbox::delivery::OnUnknown;
-use crate::route::timing::{By, DIGEST_MOST, Except, Unless};
+use crate::route::timing::{DIGEST_MOST, Except, Unless};
 
 /// `after: 15m`, or `after: { wait: 15m, except: urgent }`.
 #[derive(Debug)]
@@ -30,6 +29,10 @@ impl Read for AfterEntry {
         let raw = RawAfter::read(node, report)?;
         Some(Self { wait: raw.wait, except: raw.except.map(|except| except.value).unwrap_or_default() })
     }
+
+    fn schema(file: File) -> Schema {
+        Schema::either(vec![Span::schema(file), RawAfter::schema(file)])
+    }
 }
 
 /// `unless: acknowledged`, or `unless: { acknowledged: anyone }`.
@@ -45,10 +48,14 @@ impl Read for UnlessEntry {
         }
         placed(node, report).map(|_: Placed<Acknowledged>| Self(Unless::AcknowledgedByPerson))
     }
+
+    fn schema(file: File) -> Schema {
+        Schema::either(vec![Acknowledged::schema(file), RawUnless::schema(file)])
+    }
 }
 
 /// The one condition that can stand as a word of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Acknowledged;
 
 impl FromText for Acknowledged {
@@ -56,14 +63,17 @@ impl FromText for Acknowledged {
     const REMEDY: &'static str = "write `unless: acknowledged`, or `unless: { acknowledged: anyone }`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        match text {
-            "acknowledged" => Ok(Self),
-            "person" | "anyone" => Err(format!("write `unless: {{ acknowledged: {text} }}`")),
-            _ => Err(format!(
+        word(text).ok_or_else(|| match text {
+            "person" | "anyone" => format!("write `unless: {{ acknowledged: {text} }}`"),
+            _ => format!(
                 "{quoted} is no condition: the only one is acknowledged, as in `unless: acknowledged` (by a person) or \
                  `unless: {{ acknowledged: anyone }}` (by a person or an agent)"
-            )),
-        }
+            ),
+        })
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
     }
 }
 
@@ -75,13 +85,28 @@ impl FromText for AcknowledgedBy {
     const WANTED: &'static str = "`person` or `anyone`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        match text {
-            "person" => Ok(Self(Unless::AcknowledgedByPerson)),
-            "anyone" => Ok(Self(Unless::AcknowledgedByAnyone)),
-            _ => Err(format!(
-                "{quoted} is nobody whose acknowledgement can count: write person, or anyone (a person or an agent)"
-            )),
-        }
+        word(text).ok_or_else(|| {
+            format!("{quoted} is nobody whose acknowledgement can count: write person, or anyone (a person or an agent)")
+        })
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for Acknowledged {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![("acknowledged", Self, "A person acknowledged it.")]
+    }
+}
+
+impl Words for AcknowledgedBy {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![
+            ("person", Self(Unless::AcknowledgedByPerson), "A person's acknowledgement counts."),
+            ("anyone", Self(Unless::AcknowledgedByAnyone), "That of a person or an agent counts."),
+        ]
     }
 }
 
@@ -106,6 +131,10 @@ impl FromText for TimeOfDay {
                 "{quoted} is no time of day: write hours and minutes from \"00:00\" to \"23:59\", as in \"22:00\""
             ),
         })
+    }
+
+    fn form() -> Form {
+        Form::pattern(r"(?:[01]\d|2[0-3]):[0-5]\d", &["22:00", "07:00"])
     }
 }
 
@@ -154,106 +183,9 @@ impl Read for DigestSize {
         let number: Whole<2, DIGEST_MOST> = Whole::read(node, report)?;
         Some(Self(number.0))
     }
-}
 
-/// `order` of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::config) enum Order {
-    /// A delivery that fails lets later ones pass.
-    BestEffort,
-    /// A delivery that fails keeps later ones back.
-    Strict,
-}
-
-/// One of a few words.
-struct Word<'a, T> {
-    text: &'a str,
-    quoted: &'a str,
-    words: &'a [(&'static str, T)],
-}
-
-impl<T: Copy> Word<'_, T> {
-    /// What the word stands for; else the message `objection` with the word that was probably meant, which `meant` may
-    /// know better than its spelling.
-    fn value(&self, objection: &str, meant: &[(&str, &'static str)]) -> Result<T, String> {
-        if let Some((_, value)) = self.words.iter().find(|(word, _)| *word == self.text) {
-            return Ok(*value);
-        }
-        let known = || self.words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-        let text = self.text.to_ascii_lowercase();
-        let meant = meant.iter().find(|(other, _)| *other == text).map(|(_, word)| *word);
-        let meant = meant.or_else(|| suggest::closest(&text, &known()));
-        let meant = meant.map_or_else(String::new, |meant| format!("; for {} write {meant}", self.quoted));
-        Err(format!("{} {objection}{meant}", self.quoted))
-    }
-}
-
-impl FromText for Order {
-    const WANTED: &'static str = "an order (best_effort or strict)";
-
-    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        let words = &[("best_effort", Self::BestEffort), ("strict", Self::Strict)];
-        let meant = [
-            ("fifo", "strict"),
-            ("in_order", "strict"),
-            ("ordered", "strict"),
-            ("sequential", "strict"),
-            ("any", "best_effort"),
-            ("none", "best_effort"),
-            ("unordered", "best_effort"),
-        ];
-        Word { text, quoted, words }.value("is no order: the orders are best_effort and strict", &meant)
-    }
-}
-
-impl FromText for OnUnknown {
-    const WANTED: &'static str = "`retry` or `stop`";
-
-    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        let words = &[("retry", Self::Retry), ("stop", Self::Stop)];
-        let meant = [
-            ("repeat", "retry"),
-            ("again", "retry"),
-            ("ignore", "stop"),
-            ("drop", "stop"),
-            ("fail", "stop"),
-            ("skip", "stop"),
-        ];
-        let objection = "is nothing that can be done: write retry (it is delivered again) or stop (a person decides)";
-        Word { text, quoted, words }.value(objection, &meant)
-    }
-}
-
-impl FromText for Except {
-    const WANTED: &'static str = "`urgent` or `none`";
-    const REMEDY: &'static str = "write `except: urgent`";
-
-    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        let words = &[("urgent", Self::Urgent), ("none", Self::Nothing)];
-        let meant =
-            [("critical", "urgent"), ("high", "urgent"), ("nothing", "none"), ("never", "none"), ("no", "none")];
-        Word { text, quoted, words }.value("cannot be excepted: write urgent or none", &meant)
-    }
-}
-
-impl FromText for By {
-    const WANTED: &'static str = "one of subject, source, name and none";
-    const REMEDY: &'static str = "write one word, as in `by: subject`";
-
-    fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        let words = &[("subject", Self::Subject), ("source", Self::Source), ("name", Self::Name), ("none", Self::None)];
-        let meant = [
-            ("connector", "source"),
-            ("server", "source"),
-            ("event", "name"),
-            ("type", "name"),
-            ("kind", "name"),
-            ("all", "none"),
-            ("everything", "none"),
-            ("nothing", "none"),
-        ];
-        let objection = "is nothing that a digest can share: write subject, source, name or none (all into one)";
-        Word { text, quoted, words }.value(objection, &meant)
+    fn schema(file: File) -> Schema {
+        Whole::<2, DIGEST_MOST>::schema(file)
     }
 }
 
@@ -299,34 +231,5 @@ mod tests {
             let message = TimeOfDay::from_text(text, "").unwrap_err();
             assert!(message.contains(says), "{text}: {message}");
         }
-    }
-
-    fn check<T: FromText + PartialEq + std::fmt::Debug>(text: &str, expected: Result<T, &str>) {
-        match (T::from_text(text, &format!("{text:?}")), expected) {
-            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
-            (Err(message), Err(part)) => assert!(message.contains(part), "{text}: {message}"),
-            (found, _) => panic!("{text}: {found:?}"),
-        }
-    }
-
-    #[test]
-    fn a_word_is_one_of_those_that_are_known() {
-        check("best_effort", Ok(Order::BestEffort));
-        check("strict", Ok(Order::Strict));
-        check::<Order>("fifo", Err("for \"fifo\" write strict"));
-        check::<Order>("best-effort", Err("for \"best-effort\" write best_effort"));
-        check("retry", Ok(OnUnknown::Retry));
-        check("stop", Ok(OnUnknown::Stop));
-        check::<OnUnknown>("Repeat", Err("for \"Repeat\" write retry"));
-        check("urgent", Ok(Except::Urgent));
-        check("none", Ok(Except::Nothing));
-        check::<Except>("attention", Err("cannot be excepted: write urgent or none"));
-        check("subject", Ok(By::Subject));
-        check("source", Ok(By::Source));
-        check("name", Ok(By::Name));
-        check("none", Ok(By::None));
-        check::<By>("connector", Err("for \"connector\" write source"));
-        check::<By>("subjects", Err("for \"subjects\" write subject"));
-        check::<By>("title", Err("write subject, source, name or none"));
     }
 }

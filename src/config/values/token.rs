@@ -3,6 +3,8 @@
 use url::Url;
 
 use super::super::read::FromText;
+use super::super::schema::{Form, Words, word};
+use super::address::HTTP_URL;
 
 /// The endpoint that access tokens come from (RFC 6749 §3.2).
 #[derive(Debug, Clone)]
@@ -28,6 +30,10 @@ impl FromText for TokenUrl {
             return Ok(Self(url));
         };
         Err(objection.to_owned())
+    }
+
+    fn form() -> Form {
+        Form::pattern(HTTP_URL, &["https://login.example.com/oauth/token"])
     }
 }
 
@@ -57,8 +63,7 @@ impl FromText for GrantKind {
     const WANTED: &'static str = "a grant (client_credentials, refresh_token or jwt_bearer)";
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
-        let all = [Self::ClientCredentials, Self::RefreshToken, Self::JwtBearer];
-        all.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+        word(text).ok_or_else(|| {
             let remedy = match text {
                 "authorization_code" => "a person who signed in leaves a refresh token: write refresh_token",
                 "urn:ietf:params:oauth:grant-type:jwt-bearer" | "jwt" | "service_account" => "write jwt_bearer",
@@ -69,6 +74,23 @@ impl FromText for GrantKind {
             };
             format!("unknown grant: {remedy}")
         })
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for GrantKind {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        let about = |kind: Self| match kind {
+            Self::ClientCredentials => "By the client's own id and secret.",
+            Self::RefreshToken => "By the refresh token that a person who signed in left.",
+            Self::JwtBearer => "By an assertion that is signed with a private key.",
+        };
+        [Self::ClientCredentials, Self::RefreshToken, Self::JwtBearer]
+            .map(|kind| (kind.as_str(), kind, about(kind)))
+            .into()
     }
 }
 
@@ -90,5 +112,9 @@ impl FromText for Claim {
             ));
         }
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"(?=[\s\S]{{1,{CLAIM_BYTES_MAX}}}$)(?=\S)[^\p{{Cc}}]*[^\s\p{{Cc}}]"), &["bell@example.com"])
     }
 }

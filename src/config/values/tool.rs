@@ -2,6 +2,8 @@
 
 use super::super::ToolGrant;
 use super::super::read::FromText;
+use super::super::schema::Form;
+use super::words::NAME;
 
 /// `workspace:connector/tool`.
 #[derive(Debug, Clone)]
@@ -15,6 +17,11 @@ impl FromText for ToolEntry {
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         parse(text).map(Self).map_err(|why| format!("{quoted}: {why}"))
+    }
+
+    fn form() -> Form {
+        let pattern = format!(r"(?![\s\S]*\*){NAME}:{NAME}\/[!-~]{{1,{TOOL_BYTES_MAX}}}");
+        Form::pattern(pattern, &["acme:registrar/restart_domain"])
     }
 }
 

@@ -5,18 +5,33 @@ use base64::engine::general_purpose::STANDARD;
 use minisign_verify::PublicKey;
 
 use super::super::read::FromText;
+use super::super::schema::{Form, Words, word};
 use super::super::{GateMode, KeyId, TrustedKey};
 
 impl FromText for GateMode {
     const WANTED: &'static str = "`report` or `strict`";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        [Self::Report, Self::Strict].into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
+        word(text).ok_or_else(|| {
             format!(
                 "{quoted} is no gate: write report (a version that does something else is loaded, and told) or strict (it \
                  waits for an approval)"
             )
         })
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for GateMode {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        let about = |mode: Self| match mode {
+            Self::Report => "A version that does something else is loaded, and told.",
+            Self::Strict => "A version that does something else waits for an approval.",
+        };
+        [Self::Report, Self::Strict].map(|mode| (mode.as_str(), mode, about(mode))).into()
     }
 }
 
@@ -48,6 +63,11 @@ impl FromText for KeyEntry {
         let id = id.ok_or_else(|| KEY_FORM.to_owned())?;
         Ok(Self(TrustedKey { id, key }))
     }
+
+    fn form() -> Form {
+        const EXAMPLE: &str = "minisign:RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+        Form::pattern(format!(r"minisign:\s*[A-Za-z0-9+\/]{{{}}}\s*", KEY_BYTES / 3 * 4), &[EXAMPLE])
+    }
 }
 
 /// An entry of `pins`: the SHA-256 of a plugin's file, 64 hexadecimal digits in lower case.
@@ -66,5 +86,10 @@ impl FromText for Pin {
             ));
         }
         Ok(Self(digits.to_ascii_lowercase()))
+    }
+
+    fn form() -> Form {
+        const EXAMPLE: &str = "sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
+        Form::pattern("sha256:[0-9A-Fa-f]{64}", &[EXAMPLE])
     }
 }

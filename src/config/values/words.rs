@@ -1,11 +1,12 @@
 //! Names, levels, roles, patterns and variable names.
 
 use super::super::read::FromText;
+use super::super::schema::{Form, Words, word};
 use super::super::scalar::is_harmless;
 use super::super::variables::is_variable_name;
 use super::super::{Role, suggest};
 use crate::notification::{Level, Name};
-use crate::route::{check_name_pattern, check_text_pattern};
+use crate::route::{PATTERN_CHARS_MAX, check_name_pattern, check_text_pattern};
 
 impl FromText for Name {
     const WANTED: &'static str = "a name";
@@ -14,13 +15,17 @@ impl FromText for Name {
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         text.parse().map_err(|_| format!("{quoted} is no name: a name is 1 to 63 of a-z, 0-9 and inner hyphens"))
     }
+
+    fn form() -> Form {
+        Form::pattern(NAME, &["acme"]).or_number()
+    }
 }
 
 impl FromText for Level {
     const WANTED: &'static str = "a level (info, attention or urgent)";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        Self::parse(text).ok_or_else(|| {
+        word(text).ok_or_else(|| {
             let meant = match text.to_ascii_lowercase().as_str() {
                 "high" | "critical" | "crit" | "error" | "fatal" | "emergency" | "alert" | "page" => Some("urgent"),
                 "warning" | "warn" | "medium" | "important" | "notice" => Some("attention"),
@@ -31,17 +36,38 @@ impl FromText for Level {
             format!("{quoted} is no level: the levels are info, attention and urgent{meant}")
         })
     }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
 }
 
 impl FromText for Role {
     const WANTED: &'static str = "a role (admin or member)";
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
-        match text {
-            "admin" => Ok(Self::Admin),
-            "member" => Ok(Self::Member),
-            _ => Err(format!("{quoted} is no role: write admin (writes routes) or member (reads)")),
-        }
+        word(text).ok_or_else(|| format!("{quoted} is no role: write admin (writes routes) or member (reads)"))
+    }
+
+    fn form() -> Form {
+        Form::words::<Self>()
+    }
+}
+
+impl Words for Level {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        let about = |level: Self| match level {
+            Self::Info => "Worth knowing.",
+            Self::Attention => "Somebody should look.",
+            Self::Urgent => "Somebody should look now.",
+        };
+        Self::ALL.map(|level| (level.as_str(), level, about(level))).into()
+    }
+}
+
+impl Words for Role {
+    fn words() -> Vec<(&'static str, Self, &'static str)> {
+        vec![("admin", Self::Admin, "May own routes."), ("member", Self::Member, "Reads.")]
     }
 }
 
@@ -65,6 +91,13 @@ impl FromText for Member {
             )
         })
     }
+
+    fn form() -> Form {
+        let pattern = format!(
+            r"[^\s\p{{Cc}}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]{{1,{MEMBER_BYTES_MAX}}}"
+        );
+        Form::pattern(pattern, &["admin@example.com"])
+    }
 }
 
 /// A pattern over dotted names.
@@ -77,6 +110,10 @@ impl FromText for NamePattern {
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         check_name_pattern(text).map_err(|error| format!("{quoted}: {error}"))?;
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"[A-Za-z0-9._*\-]{{1,{PATTERN_CHARS_MAX}}}"), &["domain.*", "campaign.**"])
     }
 }
 
@@ -98,6 +135,10 @@ impl FromText for TextPattern {
         check_text_pattern(text).map_err(|error| format!("{quoted}: {error}"))?;
         Ok(Self(text.to_owned()))
     }
+
+    fn form() -> Form {
+        Form::pattern(format!(r"[\s\S]{{1,{PATTERN_CHARS_MAX}}}"), &["*.example"])
+    }
 }
 
 /// The name of an environment variable.
@@ -114,7 +155,17 @@ impl FromText for VariableName {
                 .to_owned()
         })
     }
+
+    fn form() -> Form {
+        Form::pattern("[A-Za-z_][A-Za-z0-9_]*", &["SLACK_WEBHOOK"])
+    }
 }
+
+/// The pattern of a name, for editors.
+pub(super) const NAME: &str = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+
+/// The pattern of a token, for editors.
+pub(super) const TOKEN: &str = r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+";
 
 /// Whether a text is a token, as the names of headers are (RFC 9110 §5.6.2).
 pub(super) fn is_token(text: &str) -> bool {

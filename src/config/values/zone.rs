@@ -3,6 +3,7 @@
 use jiff::tz::{self, TimeZone};
 
 use super::super::read::FromText;
+use super::super::schema::Form;
 use super::super::scalar::quote;
 use super::super::suggest;
 
@@ -17,6 +18,10 @@ impl FromText for ZoneName {
 
     fn from_text(text: &str, _: &str) -> Result<Self, String> {
         Ok(Self(text.to_owned()))
+    }
+
+    fn form() -> Form {
+        Form::pattern(r"[A-Za-z]+(?:[_\/+\-]?[A-Za-z0-9]+)*", &["Europe/Berlin", "America/New_York", "UTC"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the tests of the loop stand on: a scripted outbox, the real store, and a clock that is moved by hand.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -121,6 +121,7 @@ pub(super) fn config() -> Config {
         mail: None,
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        aside: BTreeSet::new(),
         reads_per_minute_max: 60,
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn adopt(
     let mut adopted = Adopted::default();
     let before = known(session)?;
     let mut taken: HashSet<QueueKey> = before.iter().map(|known| known.queue.clone()).collect();
-    for known in before.iter().filter(|known| book.get(&known.queue).is_none()) {
+    let is_gone = |known: &&Known| book.get(&known.queue).is_none() && !book.is_aside(&known.queue.workspace);
+    for known in before.iter().filter(is_gone) {
         // A namesake that the store does not know yet is this one under another name; one that it knows is another.
         let mut new = book.namesakes(&known.queue).filter(|there| !taken.contains(*there));
         match (new.next().cloned(), new.next()) {

@@ -102,13 +102,16 @@ fn one_queue(
     claimed: &mut Claimed,
 ) -> Result<Option<Timestamp>, InboxError> {
     let target = session.target(&want.queue)?;
+    if session.is_aside(&target) {
+        return Ok(None);
+    }
     // Where nothing waits for time or for another, every row that is due can be handed out.
     let is_plain = target.timing().is_none() && !target.by_subject();
     let looked_at = if is_plain { want.most } else { want.most.saturating_mul(LOOKED_AT).max(16) };
     let mut busy = want.busy.clone();
     let (mut wanted, mut examined, mut passed) = (want.most, 0, 0_usize);
     let head = match want.only {
-        Some(number) => find_head(session, &target, number)?,
+        Some(number) => find_waiting(session, &target, number)?,
         None => None,
     };
     let keeps_order = head.is_some();
@@ -159,6 +162,13 @@ fn fate(
     busy: &mut Vec<String>,
     claimed: &mut Claimed,
 ) -> Result<Fate, InboxError> {
+    if due.waiting.state.is_open() {
+        // What was looked at before it may have filled it, let it go, or made one of it and another.
+        match find_waiting(session, target, due.waiting.id)? {
+            Some(found) if found.next_at <= now.as_millisecond() => due = found,
+            _ => return Ok(Fate::Elsewhere),
+        }
+    }
     // What was blocked before it was ever tried gave its place up: whether it may go now is decided anew.
     let has_no_place = target.has_at_most() && !due.has_slot && is_fresh(&due);
     if due.waiting.state.is_open() || has_no_place {
@@ -231,9 +241,8 @@ fn find_due(
     found.collect::<Result<_, _>>().map_err(unavailable)
 }
 
-/// The delivery that all others of a queue wait for, while it waits itself. A person may have taken it away: then nothing
-/// keeps the others back.
-fn find_head(session: &Session, target: &Target, number: i64) -> Result<Option<Due>, InboxError> {
+/// A delivery of a queue while it waits: a person, or what was done before it, may have taken it away.
+fn find_waiting(session: &Session, target: &Target, number: i64) -> Result<Option<Due>, InboxError> {
     let sql = format!("SELECT {DUE} FROM delivery WHERE id = ?1 AND target = ?2 AND next_at IS NOT NULL");
     let mut statement = prepare(session.connection, &sql)?;
     let mut found = statement.query_map([number, target.row.id], due).map_err(unavailable)?;

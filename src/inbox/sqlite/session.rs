@@ -249,9 +249,14 @@ impl<'c> Session<'c> {
         Ok(target)
     }
 
+    /// Whether nothing is known of this target now, because its workspace is set aside.
+    pub(super) fn is_aside(&self, target: &Target) -> bool {
+        self.book.as_ref().is_some_and(|book| book.is_aside(&target.queue.workspace))
+    }
+
     /// Whether the configuration does not have this target any more.
     pub(super) fn is_gone(&self, target: &Target) -> bool {
-        self.book.is_some() && target.rule.is_none()
+        self.book.is_some() && target.rule.is_none() && !self.is_aside(target)
     }
 
     /// Says, or takes back, that a person must mend something for this target first.

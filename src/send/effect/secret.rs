@@ -67,6 +67,11 @@ impl<'a> Seals<'a> {
         self.by_placeholder.iter().find(|(placeholder, _)| stands(placeholder)).map(|(_, &(name, _))| name)
     }
 
+    /// The secret of this name.
+    pub fn named(&self, name: &Name) -> Option<&'a Secret> {
+        self.by_placeholder.values().find(|(own, _)| *own == name).map(|&(_, secret)| secret)
+    }
+
     /// The placeholder that a text begins with.
     pub fn at_the_start_of(&self, text: &str) -> Option<&str> {
         self.by_placeholder.keys().map(String::as_str).find(|placeholder| text.starts_with(placeholder))

@@ -15,7 +15,7 @@ mod resuming;
 mod rules;
 mod versions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -183,6 +183,7 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         mail: None,
         secrets: BTreeMap::from([(name("hook"), secret)]),
         workspaces: BTreeMap::from([(name("acme"), workspace)]),
+        aside: BTreeSet::new(),
         reads_per_minute_max: 60,
     }
 }

@@ -214,6 +214,12 @@ impl Desk {
     }
 
     fn workspace(&self, name: &str) -> Result<&Workspace, Refusal> {
+        let is_aside = self.config.aside.iter().any(|aside| aside.as_str() == name);
+        if is_aside {
+            return Err(Refusal::Wrong(format!(
+                "workspace {name} is left out: its file has mistakes, which `switchbell check` shows: mend them first"
+            )));
+        }
         self.config.workspaces.get(name).ok_or_else(|| {
             let known = hint(name, self.config.workspaces.keys().map(Name::as_str), "there are");
             Refusal::Unknown(format!(

@@ -36,6 +36,22 @@ pub async fn what_lost_its_target_is_cancelled(place: Place) {
     assert!(stage.claims(at(100_000)).await.is_empty(), "what was cancelled does not come back");
 }
 
+pub async fn what_a_workspace_that_is_set_aside_is_owed_waits(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t"), timed("c", collect(5, 50))]).await;
+    stage.accept(at(0), vec![owing(entry("e1"), &["t", "c"]), owing(entry("e2"), &["t"])]).await;
+    let first = stage.claim_one_of("t", at(0)).await;
+    let adopted = stage.set_aside(at(1)).await;
+    assert_eq!((adopted.cancelled, adopted.due), (Vec::new(), Vec::new()));
+    assert!(stage.claims(at(1_000)).await.is_empty(), "nothing of it is handed out");
+    stage.finish(&first, at(2), retrying(at(60))).await;
+    assert_eq!(stage.states().await, [State::Retrying, State::Collecting, State::Pending]);
+    let rules = vec![rule("t"), timed("c", collect(5, 50))];
+    let mut due = stage.adopt(rules, at(2_000)).await.due;
+    due.sort();
+    assert_eq!(due, [(queue("c"), at(300)), (queue("t"), at(0))]);
+    assert_eq!(stage.deliver(at(2_000)).await, [vec![2], vec![1], vec![1]]);
+}
+
 pub async fn a_target_under_another_route_keeps_its_deliveries(place: Place) {
     let mut stage = Stage::new(place, vec![timed("t", collect(5, 50)), timed("u", hold())]).await;
     stage.accept(at(0), entries(1, 2)).await;

@@ -218,6 +218,12 @@ impl Stage {
         self.inbox().adopt(Arc::new(Book::new(self.rules.clone())), admission, now).await.unwrap()
     }
 
+    /// Adopts a book that knows nothing of the workspace.
+    pub async fn set_aside(&mut self, now: Timestamp) -> Adopted {
+        let book = Book::default().setting_aside([name("acme")].into());
+        self.inbox().adopt(Arc::new(book), None, now).await.unwrap()
+    }
+
     /// Lets so many deliveries in as they are written.
     pub async fn let_in(&mut self, gate: Gate) -> Arc<Gate> {
         let gate = Arc::new(gate);
@@ -256,6 +262,14 @@ impl Stage {
     /// The one delivery that is due.
     pub async fn claim_one(&self, now: Timestamp) -> Claim {
         let mut claims = self.claims(now).await;
+        assert_eq!(claims.len(), 1, "{claims:#?}");
+        claims.remove(0)
+    }
+
+    /// One that is due of this target.
+    pub async fn claim_one_of(&self, target: &str, now: Timestamp) -> Claim {
+        let want = Want { most: 1, ..want(queue(target)) };
+        let mut claims = self.inbox().claim(now, vec![want]).await.unwrap().claims;
         assert_eq!(claims.len(), 1, "{claims:#?}");
         claims.remove(0)
     }

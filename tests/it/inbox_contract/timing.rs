@@ -212,6 +212,26 @@ pub async fn what_is_urgent_passes_a_surplus(place: Place) {
     assert_eq!(stage.deliver(at(1 + HOUR)).await, [[2]]);
 }
 
+pub async fn a_digest_that_what_was_due_before_it_took_away_is_not_looked_at_again(place: Place) {
+    let except = Except::Urgent;
+    let timing = Timing {
+        after: Some(After { wait: Duration::from_secs(10 * MINUTE), except }),
+        collect: Some(Collect { by: By::None, wait: Duration::from_secs(10 * MINUTE), most: 2, except }),
+        at_most: Some(AtMost { count: 1, per: Duration::from_secs(HOUR), except: Except::Nothing }),
+        ..Timing::default()
+    };
+    let stage = stage(place, timing).await;
+    stage.accept(at(0), vec![urgent(entry("e1")), urgent(entry("e2"))]).await;
+    assert_eq!(stage.deliver(at(0)).await, [[1]]);
+    stage.accept(at(2 * MINUTE), entries(3, 3)).await;
+    assert!(stage.claims(at(12 * MINUTE)).await.is_empty());
+    stage.accept(at(11 * MINUTE), entries(4, 4)).await;
+    // The fourth fills the digest of the third, which goes to the surplus of the second; all of that is due at once.
+    assert!(stage.claims(at(25 * MINUTE)).await.is_empty());
+    assert_eq!(stage.states().await, [State::Delivered, State::Collecting]);
+    assert_eq!(stage.deliver(at(HOUR)).await, [[2, 3, 4]]);
+}
+
 pub async fn nothing_overtakes_a_surplus_that_is_due(place: Place) {
     let stage = stage(place, at_most(1)).await;
     stage.accept(at(0), entries(1, 1)).await;

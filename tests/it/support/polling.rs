@@ -1,6 +1,6 @@
 //! A poller of one outbox on a real store, without the rest of the program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,6 +47,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         mail: None,
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
+        aside: BTreeSet::new(),
         reads_per_minute_max: 100_000,
     }
 }

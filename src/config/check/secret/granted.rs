@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::super::code::Code;
 use super::super::super::node::At;
 use super::super::super::source::Report;
 use super::super::super::{SecretPlace, suggest};
@@ -47,7 +48,7 @@ impl Use {
     /// What it is, in words.
     fn words(self) -> &'static str {
         match self {
-            Self::Settings => "settings",
+            Self::Settings => "the settings of a target",
             Self::Connector => "connectors",
             Self::Mail => "the mail relay",
         }
@@ -80,7 +81,7 @@ pub(in super::super) fn granted<'a>(
                 format!("there is no secret of this name under `secrets`{hint}")
             }
         };
-        report.mistake(at, message);
+        report.mistake(at, Code::UnknownSecret.says(message));
         return None;
     };
     // The password of the relay can be granted to nobody.
@@ -92,29 +93,23 @@ pub(in super::super) fn granted<'a>(
             "the secret {name} is not granted to {workspace}: the operator adds `workspaces: [{workspace}]` to \
              `secrets.{name}` in switchbell.yaml"
         );
-        report.mistake(at, message);
+        report.mistake(at, Code::NotGranted.says(message));
         return None;
     }
-    match rule.place.as_ref().map(Use::of) {
-        Some(other) if other != way => {
-            report.mistake(at, unfit(name, other, way));
+    match &rule.place {
+        Some(place) if Use::of(place) != way => {
+            report.mistake(at, Code::MisplacedSecret.says(unfit(name, place, way)));
             None
         }
         _ => Some((name, rule)),
     }
 }
 
-fn unfit(name: &Name, other: Use, way: Use) -> String {
-    let place = match other {
-        Use::Connector => " (`in: connector`)",
-        Use::Mail => " (`in: mail`)",
-        Use::Settings => "",
+fn unfit(name: &Name, place: &SecretPlace, way: Use) -> String {
+    let remedy = match way {
+        Use::Settings => "name one for a place in a request, such as `in: url`",
+        Use::Connector => "name one with `in: connector`",
+        Use::Mail => "name one with `in: mail`",
     };
-    match way {
-        Use::Settings => format!("the secret {name} is for {}{place}, not for settings", other.words()),
-        Use::Connector => {
-            format!("the secret {name} is not for connectors: it needs `in: connector` in switchbell.yaml")
-        }
-        Use::Mail => format!("the secret {name} is not for the mail relay: it needs `in: mail`"),
-    }
+    format!("the secret {name} is for {} (`in: {place}`), not for {}: {remedy}", Use::of(place).words(), way.words())
 }

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::super::super::load::{Folder, Reading, Secrets, read_bytes};
+use super::super::super::code::Code;
+use super::super::super::load::{Folder, read_bytes};
+use super::super::super::loaded::{Reading, Secrets};
+use super::super::super::mask;
 use super::super::super::node::At;
 use super::super::super::raw::{RawSecret, RawSource};
 use super::super::super::read::{Placed, Text};
@@ -55,7 +58,10 @@ impl<'a> Sources<'a> {
             if commands.len() < PROGRAMS_MAX || commands.contains(&command.value) {
                 commands.insert(command.value.clone());
             } else {
-                report.mistake(&command.at, format!("at most {PROGRAMS_MAX} programs can be run for values"));
+                report.mistake(
+                    &command.at,
+                    Code::OutOfBounds.says(format!("at most {PROGRAMS_MAX} programs can be run for values")),
+                );
             }
         }
         let written = if reading.secrets == Secrets::NotRead {
@@ -85,13 +91,18 @@ impl<'a> Sources<'a> {
             (Some(env), ..) => (env.at, from_environment(&env.value.0, self.reading.environment)),
             (None, Some(file), _) => {
                 let path = path_of(&file.at, &file.value.0, report)?;
-                (file.at, from_file(&self.folder.shown.join(path)))
+                let path = self.folder.shown.join(path);
+                report.files.note(&path);
+                (file.at, from_file(&path))
             }
             // A program that was not run is one too many, which was reported.
             (None, None, Some(command)) => (command.at, from_program(self.written.get(&command.value)?)),
             (None, None, None) => return None,
         };
-        value.map_err(|message| report.mistake(&at, message)).ok().map(|value| Placed { at, value: Some(value) })
+        value
+            .map_err(|message| report.mistake(&at, Code::BadSecret.says(message)))
+            .ok()
+            .map(|value| Placed { at, value: Some(value) })
     }
 
     /// The value of a part of `oauth`, without its line end; no text where values are not read. None when there is none;
@@ -103,12 +114,16 @@ impl<'a> Sources<'a> {
             [_] => {}
             [] => {
                 if raw.given.is_clean() {
-                    report.mistake(&at, "`env`, `file` or `command` is missing: write where the value comes from");
+                    report.mistake(
+                        &at,
+                        Code::MissingKey
+                            .says("`env`, `file` or `command` is missing: write where the value comes from"),
+                    );
                 }
                 return None;
             }
             [first, second, ..] => {
-                report.mistake(&at, format!("both `{first}` and `{second}`: keep one"));
+                report.mistake(&at, Code::ConflictingKeys.says(format!("both `{first}` and `{second}`: keep one")));
                 return None;
             }
         }
@@ -121,7 +136,7 @@ impl<'a> Sources<'a> {
             1..=VALUE_BYTES_MAX => return Some(Placed { at, value: Some(value) }),
             _ => too_long(),
         };
-        report.mistake(&at, objection);
+        report.mistake(&at, Code::BadSecret.says(objection));
         None
     }
 }
@@ -136,10 +151,11 @@ fn commands(secret: &RawSecret) -> Vec<&Placed<CommandEntry>> {
 
 fn from_environment(name: &str, lookup: &dyn Fn(&str) -> Option<OsString>) -> Result<String, String> {
     // People write the value itself where its variable belongs; such a text is not repeated.
-    let looks_like_a_name = name.contains('_') && !name.contains(|c: char| c.is_ascii_lowercase());
-    let shown = if looks_like_a_name { format!("{name} ") } else { String::new() };
-    let value = lookup(name).ok_or_else(|| format!("the environment variable {shown}named here is not set"))?;
-    value.into_string().map_err(|_| format!("the environment variable {shown}named here is not Unicode"))
+    let shown = if mask::is_variable(name) { name } else { "named here" };
+    let value = lookup(name).ok_or_else(|| {
+        format!("the environment variable {shown} is not set: set it where the server runs, or name another")
+    })?;
+    value.into_string().map_err(|_| format!("the environment variable {shown} is not Unicode"))
 }
 
 fn from_file(path: &Path) -> Result<String, String> {
@@ -147,7 +163,7 @@ fn from_file(path: &Path) -> Result<String, String> {
     match read_bytes(path, most) {
         Ok(Some(bytes)) => text(bytes, "the file named here is"),
         Ok(None) => Err(too_long()),
-        Err(error) => Err(format!("the file named here cannot be read: {error}")),
+        Err(error) => Err(format!("the file named here cannot be read: {error}; put it there, or name another")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `oauth:` of a secret.
 
+use super::super::super::code::Code;
 use super::super::super::node::At;
 use super::super::super::raw::{RawSource, RawToken};
 use super::super::super::read::{Placed, Read};
@@ -17,7 +18,7 @@ pub(super) fn fits(place: &Placed<PlaceEntry>, report: &mut Report) -> bool {
     if !fits {
         let message = "a token that is fetched stands in a header, a query or a body: write \"header:Authorization:Bearer\", \
                        or `query:KEY` or `body:POINTER`";
-        report.mistake(&place.at, message);
+        report.mistake(&place.at, Code::ConflictingKeys.says(message));
     }
     fits
 }
@@ -31,7 +32,10 @@ pub(super) fn check(raw: Placed<RawToken>, sources: &Sources<'_>, report: &mut R
     if let Some(scopes) = &raw.scopes
         && scopes.len() > SCOPES_MAX
     {
-        report.mistake(&scopes.at, format!("{} scopes: at most {SCOPES_MAX} may stand here", scopes.len()));
+        report.mistake(
+            &scopes.at,
+            Code::OutOfBounds.says(format!("{} scopes: at most {SCOPES_MAX} may stand here", scopes.len())),
+        );
     }
     let kind = raw.grant.as_ref()?.value;
     let is_complete = has_its_keys(&at, kind, &raw, report);
@@ -66,7 +70,7 @@ fn is_reachable(url: &Placed<TokenUrl>, is_private: bool, report: &mut Report) -
     } else {
         return true;
     };
-    report.mistake(&url.at, objection);
+    report.mistake(&url.at, Code::UnreachableAddress.says(objection));
     false
 }
 
@@ -99,14 +103,25 @@ fn has_its_keys(at: &At, kind: GrantKind, raw: &RawToken, report: &mut Report) -
     for (key, at) in all.into_iter().filter(|(key, _)| !needed.contains(key) && !besides.contains(key)) {
         if let Some(at) = at {
             let takes = quoted(&[needed, besides].concat());
-            report.mistake(at, format!("`grant: {}` takes {takes}, but no `{key}`: remove it", kind.as_str()));
+            report.mistake(
+                at,
+                Code::ConflictingKeys
+                    .says(format!("`grant: {}` takes {takes}, but no `{key}`: remove it", kind.as_str())),
+            );
             is_complete = false;
         }
     }
     let missing: Vec<&str> = needed.iter().copied().filter(|key| !raw.given.has(key)).collect();
     if !missing.is_empty() {
         if raw.given.is_clean() {
-            report.mistake(at, format!("`grant: {}` needs {}: add what is missing", kind.as_str(), quoted(&missing)));
+            report.mistake(
+                at,
+                Code::MissingKey.says(format!(
+                    "`grant: {}` needs {}: add what is missing",
+                    kind.as_str(),
+                    quoted(&missing)
+                )),
+            );
         }
         is_complete = false;
     }
@@ -161,7 +176,10 @@ fn credential(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report
     let Placed { at, value } = sources.read_part(raw, report)?;
     let value = value.unwrap_or_default();
     if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        report.mistake(&at, "the value holds a line end or another character that is no visible ASCII");
+        report.mistake(
+            &at,
+            Code::BadSecret.says("the value holds a line end or another character that is no visible ASCII"),
+        );
         return None;
     }
     Some(value)
@@ -170,6 +188,6 @@ fn credential(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report
 fn signing_key(raw: Placed<RawSource>, sources: &Sources<'_>, report: &mut Report) -> Option<String> {
     let Placed { at, value } = sources.read_part(raw, report)?;
     let Some(value) = value else { return Some(String::new()) };
-    key::private_key(&value).map_err(|message| report.mistake(&at, message)).ok()?;
+    key::private_key(&value).map_err(|message| report.mistake(&at, Code::BadSecret.says(message))).ok()?;
     Some(value)
 }

@@ -3,7 +3,7 @@
 use url::{Url, form_urlencoded};
 
 use super::super::denied;
-use super::filling::{Filling, misplaced};
+use super::filling::Filling;
 use super::{URL_BYTES_MAX, bare_host};
 use crate::config::SecretPlace;
 use crate::wasm::Fault;
@@ -65,10 +65,10 @@ fn query(query: &str, filling: &mut Filling<'_>) -> Result<String, Fault> {
     let mut parameter = |parameter: &str| {
         let Some(name) = filling.seals.found_in(parameter.as_bytes()) else { return Ok(parameter.to_owned()) };
         let here = "a part of the URL's query";
-        let (key, placeholder) = parameter.split_once('=').ok_or_else(|| misplaced(name, here))?;
+        let (key, placeholder) = parameter.split_once('=').ok_or_else(|| filling.misplaced(name, here))?;
         let is_own = |place: &SecretPlace| matches!(place, SecretPlace::Query(own) if *own == decoded(key));
         let value = filling.value(placeholder, here, is_own)?;
-        value.map(|(value, _)| format!("{key}={}", encoded(value))).ok_or_else(|| misplaced(name, here))
+        value.map(|(value, _)| format!("{key}={}", encoded(value))).ok_or_else(|| filling.misplaced(name, here))
     };
     Ok(query.split('&').map(&mut parameter).collect::<Result<Vec<_>, _>>()?.join("&"))
 }

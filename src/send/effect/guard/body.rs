@@ -4,7 +4,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::super::denied;
-use super::filling::{Filling, misplaced};
+use super::filling::Filling;
 use crate::config::SecretPlace;
 use crate::wasm::Fault;
 
@@ -33,9 +33,9 @@ pub(super) fn filled(body: Vec<u8>, filling: &mut Filling<'_>) -> Result<Vec<u8>
     let Some((value, _)) = filling.value(placeholder, HERE, is_there)? else { return Ok(body) };
     let token = format!("\"{placeholder}\"");
     let mut places = memmem::find_iter(&body, &token);
-    let (Some(at), None) = (places.next(), places.next()) else { return Err(misplaced(name, HERE)) };
+    let (Some(at), None) = (places.next(), places.next()) else { return Err(filling.misplaced(name, HERE)) };
     let (Some(before), Some(after)) = (body.get(..at), body.get(at + token.len()..)) else {
-        return Err(misplaced(name, HERE));
+        return Err(filling.misplaced(name, HERE));
     };
     // Neither around the string nor in what a repeated key hides.
     filling.none_in(before, HERE)?;

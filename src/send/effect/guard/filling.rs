@@ -46,7 +46,7 @@ impl<'a> Filling<'a> {
     ) -> Result<Option<(&'a str, &'a Secret)>, Fault> {
         let Some((name, secret)) = self.seals.get(placeholder) else { return Ok(None) };
         if !fits(&secret.place) {
-            return Err(misplaced(name, here));
+            return Err(self.misplaced(name, here));
         }
         let value = match &secret.value {
             SecretValue::Fixed(value) => value.as_str(),
@@ -90,7 +90,14 @@ impl<'a> Filling<'a> {
 
     /// Refuses a text in which any placeholder stands.
     pub(super) fn none_in(&self, bytes: &[u8], here: &str) -> Result<(), Fault> {
-        self.seals.found_in(bytes).map_or(Ok(()), |name| Err(misplaced(name, here)))
+        self.seals.found_in(bytes).map_or(Ok(()), |name| Err(self.misplaced(name, here)))
+    }
+
+    /// The refusal of a secret in a place that is not its own.
+    pub(super) fn misplaced(&self, secret: &Name, here: &str) -> Fault {
+        let own = self.seals.named(secret).map_or_else(String::new, |secret| format!("`in: {}`", secret.place));
+        let message = format!("secret {secret} may not stand in {here}: it has one place, {own} in switchbell.yaml");
+        denied("secret-place", message)
     }
 
     /// Refuses to send to this host what the rules of the secrets so far do not let go there.
@@ -105,11 +112,4 @@ impl<'a> Filling<'a> {
         let host = if secret.place == SecretPlace::Url { "that host" } else { host };
         Err(denied("secret-host", format!("secret {name} may not be sent to {host}: see its `hosts`")))
     }
-}
-
-pub(super) fn misplaced(secret: &Name, place: &str) -> Fault {
-    denied(
-        "secret-place",
-        format!("secret {secret} may not stand in {place}: `in:` of the secret names the one place where it may"),
-    )
 }

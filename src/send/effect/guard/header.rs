@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::denied;
-use super::filling::{Filling, misplaced};
+use super::filling::Filling;
 use super::{HEADER_BYTES_MAX, HEADERS_MAX};
 use crate::config::SecretPlace;
 use crate::wasm::Fault;
@@ -56,7 +56,7 @@ fn header(asked: &str, text: &str, filling: &mut Filling<'_>) -> Result<Header, 
     let found = filling.value(text, &format!("header {name}"), fits)?;
     let Some((value, secret)) = found else {
         if let Some(secret) = filling.seals.found_in(text.as_bytes()) {
-            return Err(misplaced(secret, &format!("a part of header {name}")));
+            return Err(filling.misplaced(secret, &format!("a part of header {name}")));
         }
         return Ok(Header { name, value: text.to_owned(), is_secret: false });
     };

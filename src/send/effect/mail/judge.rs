@@ -100,7 +100,9 @@ fn no_placeholder(message: &Message, permission: &Permission<'_>) -> Result<(), 
 fn placeless(place: &str, text: &str, permission: &Permission<'_>) -> Result<(), Fault> {
     match permission.seals.found_in(text.as_bytes()) {
         Some(name) => {
-            Err(denied("secret-place", format!("secret {name} may not stand in a mail, but does in {place}")))
+            let message =
+                format!("secret {name} may not stand in a mail, where no secret has its place, but does in {place}");
+            Err(denied("secret-place", message))
         }
         None => Ok(()),
     }

@@ -168,7 +168,10 @@ fn no_placeholder_may_stand_anywhere_in_a_mail() {
         let (code, message) = refused(judged("acme", &granted(), build));
         assert_eq!(
             (code.as_str(), message),
-            ("secret-place", format!("secret hook may not stand in a mail, but does in {place}"))
+            (
+                "secret-place",
+                format!("secret hook may not stand in a mail, where no secret has its place, but does in {place}")
+            )
         );
     }
 }
