@@ -138,16 +138,24 @@ impl App {
         let (reload, asked) = Handle::new(Status::default());
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current };
         let inquiry = inquiry(&means, plugins.clone());
-        let served =
-            Served { seats: polling.seats(), desk, inquiry, plugins: plugins.clone(), reload: reload.clone() };
+        let served = Served { seats: polling.seats(), desk, inquiry, plugins: plugins.clone(), reload: reload.clone() };
         match control::listen(&config.store) {
             Ok(socket) => drop(tasks.spawn(control::serve(socket, served, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
         let (inbox_of, metrics_of) = (Arc::clone(&inbox), Arc::clone(&metrics));
-        let followers =
-            Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics: metrics_of };
+        let followers = Followers {
+            plugins,
+            effects,
+            connectors,
+            making,
+            polling,
+            latest,
+            inbox: inbox_of,
+            clock,
+            metrics: metrics_of,
+        };
         tasks.spawn(Reloads::new(followers, asked, files).run(stop.soon.clone()));
         tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
         Ok(Self { inbox, address, problems, reload, stop, tasks })

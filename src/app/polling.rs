@@ -235,7 +235,9 @@ impl Polling {
             Err(why) => {
                 // Whoever comes next waits for whoever came before.
                 match replaced {
-                    Some(replaced) => return Running { server: Arc::clone(server), polled: Err(why), stop, ended: replaced },
+                    Some(replaced) => {
+                        return Running { server: Arc::clone(server), polled: Err(why), stop, ended: replaced };
+                    }
                     None => ended.cancel(),
                 }
                 Err(why)
@@ -295,4 +297,3 @@ pub async fn poll_once(
     let poller = poller(&polling.shared, workspace, connector, (server, revision), &budget);
     Ok(poller.map_err(not_polled)?.once(stop).await)
 }
-

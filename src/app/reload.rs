@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::polling::{Making, Polling};
 use crate::clock::Clock;
-use crate::config::{self, Changes, Config, Loaded, Problems, FilesRead, Reading, Texts, read_files};
+use crate::config::{self, Changes, Config, FilesRead, Loaded, Problems, Reading, Texts, read_files};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::{Inbox, Intake};
 use crate::notification::Name;
@@ -156,7 +156,10 @@ impl Reloads {
             Err(refused) => {
                 self.followers.metrics.not_configured();
                 self.asked.status.send_modify(|status| status.refused = Some((now, refused.clone())));
-                tracing::error!("the configuration is not taken, and what ran goes on: {}", refused.to_string().trim_end());
+                tracing::error!(
+                    "the configuration is not taken, and what ran goes on: {}",
+                    refused.to_string().trim_end()
+                );
             }
         }
         came
@@ -205,9 +208,9 @@ impl Reloads {
         polling.end_others(&known);
         latest.send_replace(config);
         polling.follow(&known).await;
-        let gone = connectors_before.into_iter().filter(|(key, server)| {
-            known.get(key).is_none_or(|now| !Arc::ptr_eq(now, server))
-        });
+        let gone = connectors_before
+            .into_iter()
+            .filter(|(key, server)| known.get(key).is_none_or(|now| !Arc::ptr_eq(now, server)));
         polling.close(gone.map(|(_, server)| server));
         self.texts = texts;
         (taken.cancelled, taken.blocked, taken.unloaded) =

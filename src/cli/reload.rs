@@ -45,7 +45,9 @@ fn failed(no_answer: &NoAnswer, store: &Path) -> ExitCode {
     match no_answer {
         NoAnswer::NotRunning => {
             let store = store.display();
-            fail(format_args!("no server runs on {store}: the next start reads the configuration; `switchbell check` judges it"))
+            fail(format_args!(
+                "no server runs on {store}: the next start reads the configuration; `switchbell check` judges it"
+            ))
         }
         NoAnswer::Refused(why) => fail(why),
     }
@@ -98,7 +100,10 @@ fn told(taken: &TakenJson) -> String {
         let what = if deliveries == 1 { "delivery was" } else { "deliveries were" };
         push(
             &mut text,
-            format_args!("{}: {deliveries} waiting {what} cancelled: {route} has no target {} now", one.workspace_id, one.target),
+            format_args!(
+                "{}: {deliveries} waiting {what} cancelled: {route} has no target {} now",
+                one.workspace_id, one.target
+            ),
         );
     }
     for one in &taken.unloaded {
@@ -133,7 +138,10 @@ fn rest(needs_restart: &[String], aside: &[AsideJson], older: &[AsideJson]) -> S
     }
     for one in aside {
         let name = &one.workspace_id;
-        push(&mut text, format_args!("workspace {name} is set aside, and what it is owed waits: its file has mistakes"));
+        push(
+            &mut text,
+            format_args!("workspace {name} is set aside, and what it is owed waits: its file has mistakes"),
+        );
         text.push_str(&mistakes(&one.mistakes, one.omitted));
     }
     text
@@ -218,11 +226,19 @@ mod tests {
                 target: "page".to_owned(),
                 deliveries: 2,
             }],
-            unloaded: vec![UnloadedJson { name: "slack".to_owned(), why: "it is not signed".to_owned(), instead: None }],
+            unloaded: vec![UnloadedJson {
+                name: "slack".to_owned(),
+                why: "it is not signed".to_owned(),
+                instead: None,
+            }],
             needs_restart: vec!["listen".to_owned(), "store".to_owned()],
             blocked: vec![mistake("acme.yaml:1:1: settings")],
             warnings: vec![mistake("acme.yaml:2:1: odd")],
-            aside: vec![AsideJson { workspace_id: "bad".to_owned(), mistakes: vec![mistake("bad.yaml: no")], omitted: 3 }],
+            aside: vec![AsideJson {
+                workspace_id: "bad".to_owned(),
+                mistakes: vec![mistake("bad.yaml: no")],
+                omitted: 3,
+            }],
             older: Vec::new(),
         };
         let expected = "reloaded: 5 changes

@@ -229,7 +229,11 @@ impl Part {
 }
 
 /// None when the report has a mistake.
-pub(super) fn workspace(name: &Name, (server, declared): (&Server, &mut Declared), report: &mut Report) -> Option<Workspace> {
+pub(super) fn workspace(
+    name: &Name,
+    (server, declared): (&Server, &mut Declared),
+    report: &mut Report,
+) -> Option<Workspace> {
     report.know_secrets(server.secrets.keys().map(Name::as_str));
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);

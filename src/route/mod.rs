@@ -1,7 +1,7 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
-pub mod diff;
 mod cover;
+pub mod diff;
 mod entry;
 pub mod fold;
 pub mod forecast;

@@ -32,7 +32,8 @@ use crate::reload;
 use crate::send::upgrade;
 use crate::serve::inquiry::Inquiry;
 pub use configuration::{
-    AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson, UnloadedJson,
+    AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
+    UnloadedJson,
 };
 pub use desk::{
     Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,

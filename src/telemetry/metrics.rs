@@ -98,19 +98,7 @@ impl Default for Metrics {
         registry.register("config_last_reload_success_timestamp_seconds", help, configured_at.clone());
         let aside = Gauge::default();
         registry.register("config_workspaces_aside", "Workspaces left out: their files have mistakes", aside.clone());
-        Self {
-            registry,
-            reads,
-            deferred,
-            gaps,
-            events,
-            attempts,
-            waits,
-            moved,
-            is_configured,
-            configured_at,
-            aside,
-        }
+        Self { registry, reads, deferred, gaps, events, attempts, waits, moved, is_configured, configured_at, aside }
     }
 }
 

@@ -36,6 +36,7 @@ mod reports;
 mod resume;
 mod routes_diff;
 mod routes_test;
+mod schema;
 mod secrecy;
 mod simulation;
 mod support;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Config, Files, Loaded, Problem, Problems, FilesRead, Reading, Texts, read_files};
+use crate::config::{Config, Files, FilesRead, Loaded, Problem, Problems, Reading, Texts, read_files};
 use crate::notification::Name;
 
 /// Looks up environment variables.

@@ -34,6 +34,9 @@ fn head(of: &ExplainedJson) -> String {
     let subject = one.subject.as_ref().map(|subject| format!(", about {subject}")).unwrap_or_default();
     let mut text = format!("{}: {}\n{which}, from {}{subject}\n", one.name, one.title, one.source);
     text.push_str(&format!("level {}\n", level(of)));
+    if of.is_supposed {
+        text.push_str(&format!("supposed to come at {}\n", of.at));
+    }
     if let Some(by) = &one.acknowledged_by {
         text.push_str(&format!("acknowledged by {by}\n"));
     }
@@ -90,7 +93,7 @@ fn of_route(route: &RouteJson, of: &ExplainedJson, width: usize, now: Timestamp)
         _ => {}
     }
     for target in &route.targets {
-        text.push_str(&of_target(target, now));
+        text.push_str(&of_target(target, of.is_supposed, now));
     }
     text
 }
@@ -106,7 +109,7 @@ fn met(condition: &ConditionJson) -> String {
     format!("{} {} ({})", condition.field, condition.asked, condition.found)
 }
 
-fn of_target(target: &TargetJson, now: Timestamp) -> String {
+fn of_target(target: &TargetJson, is_supposed: bool, now: Timestamp) -> String {
     let version = target.plugin_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let destination = target.destination.as_ref().filter(|label| !label.is_empty());
     let destination = destination.map(|label| format!(" {label}")).unwrap_or_default();
@@ -120,12 +123,12 @@ fn of_target(target: &TargetJson, now: Timestamp) -> String {
     if let Some(spared) = &target.spared {
         field("spared", spared);
     }
-    let is_over = !target.deliveries.is_empty() && !target.forecast.is_of_delivery;
-    if !is_over || target.deliveries.is_empty() {
+    // Of what went long ago it is told what happened, and not what would happen if it came now.
+    if target.deliveries.is_empty() || target.forecast.is_of_delivery || is_supposed {
         field("goes", &goes(&target.forecast, now));
-    }
-    for line in stages(&target.forecast) {
-        field("", &line);
+        for line in stages(&target.forecast) {
+            field("", &line);
+        }
     }
     for delivery in &target.deliveries {
         field("owed", &of_delivery(delivery, now));

@@ -93,7 +93,9 @@ fn what_may_be_reached_depends_on_where_the_process_listens() {
     let folder = folder_of("listen: 127.0.0.1:7420\n", &[("acme", acme)]);
     let aside = |listen: &str| {
         let running = Running { texts: &Texts::new(), listen: listen.parse().unwrap() };
-        let read = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), Some(running)).loaded.unwrap();
+        let read = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), Some(running))
+            .loaded
+            .unwrap();
         assert_eq!(read.config.listen.to_string(), "127.0.0.1:7420");
         read.aside.len()
     };

@@ -11,6 +11,8 @@ mod protocol_tests;
 #[cfg(test)]
 mod stage_for_tests;
 mod status;
+#[cfg(test)]
+mod store_for_tests;
 mod take;
 mod tally;
 mod tell;

@@ -150,7 +150,8 @@ impl MailClient {
         while !stop.is_cancelled() {
             let relay = changes.borrow_and_update().clone();
             let is_left = CancellationToken::new();
-            let is_another = |now: &Option<Arc<Relay>>| now.as_ref().map(Arc::as_ptr) != relay.as_ref().map(Arc::as_ptr);
+            let is_another =
+                |now: &Option<Arc<Relay>>| now.as_ref().map(Arc::as_ptr) != relay.as_ref().map(Arc::as_ptr);
             let left = async {
                 tokio::select! {
                     _ = changes.wait_for(is_another) => {}

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::prepare::{Candidate, prepare};
 use super::configure::Configured;
+use super::prepare::{Candidate, prepare};
 use super::take::{Done, Refused};
 use super::view::PluginView;
 use super::{Arrived, Upgrades};
