@@ -51,7 +51,7 @@ define components
 endef
 
 ## Writes what `switchbell schema` prints now: the schemas beside the examples, the tables in the documents.
-schema: $(EDITOR_TOOLS)
+schema:
 	UPDATE_EXPECT=1 $(CARGO) test --quiet --test it -- schema::every_example_names schema::the_tables
 
 ## Builds the first-party plugins into dist/plugins.

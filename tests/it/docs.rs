@@ -211,7 +211,7 @@ fn the_configuration_to_begin_with_is_good() {
 
 /// The arguments of a line that calls the program.
 fn arguments(line: &str) -> Option<Vec<&str>> {
-    let mut words = line.split_whitespace().take_while(|word| !["#", "|", "&&", ";"].contains(word));
+    let mut words = line.split_whitespace().take_while(|word| !["#", "|", "&&", ";", ">"].contains(word));
     let is_program = |word: &&str| {
         *word == "switchbell" || word.ends_with("/debug/switchbell") || word.ends_with("/release/switchbell")
     };

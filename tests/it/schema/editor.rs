@@ -355,8 +355,8 @@ routes:
         ("hold: ", "hold", "from: ${1:\"22:00\"}\n  to: ${2:\"07:00\"}\n  zone: ${3:Europe/Berlin}"),
         ("after: ", "15m", "15m"),
         ("after: ", "after", "wait: ${1:15m}\n  except: ${2:urgent}"),
-        ("after: \n        ", "unless", "unless: ${1:acknowledged}"),
-        ("after: \n        ", "at_most", "at_most:\n  count: ${1:5}\n  per: ${2:1h}"),
+        ("after: \n        ", "unless", "unless: "),
+        ("after: \n        ", "at_most", "at_most:\n  count: $1\n  per: $2\n  except: ${3:urgent}"),
         ("order: ", "strict", "strict"),
         ("collect: ", "collect", "by: ${1:subject}\n  wait: ${2:5m}"),
         (

@@ -41,6 +41,11 @@ const OF_FORM: [&str; 29] = [
     "an outbox has no query",
 ];
 
+/// What is no mapping with texts as keys never gets so far as to be held against a schema.
+fn is_of_form(line: &str) -> bool {
+    OF_FORM.iter().any(|form| line.contains(form)) && !line.contains("cannot be a key")
+}
+
 /// One case of `tests/cases/config`: its files with their texts, and what is said of it.
 struct Case {
     name: String,
@@ -106,7 +111,7 @@ fn what_is_wrong_with_the_form_of_a_file_does_not_fit_the_schema() {
         for case in cases.iter().filter(|case| !case.has_environment) {
             for (name, _) in case.files.iter().filter(|(name, _)| kind(name) == file) {
                 let lines = case.expected.lines().filter(|line| line.starts_with(&format!("{name}:")));
-                let of_form: Vec<_> = lines.filter(|line| OF_FORM.iter().any(|form| line.contains(form))).collect();
+                let of_form: Vec<_> = lines.filter(|line| is_of_form(line)).collect();
                 let errors = said["documents"][format!("{} {name}", case.name)].as_array().unwrap();
                 match (of_form.is_empty(), errors.is_empty()) {
                     (false, true) => missed.push(format!("{} {name}: {of_form:#?}", case.name)),
@@ -182,7 +187,7 @@ fn is_good(key: &str, text: &str) -> bool {
         if target { text } else { "order: strict" }
     );
     write("workspaces/acme.yaml", &target);
-    load(&folder.path().join("switchbell.yaml"), &|_| None).is_ok()
+    load(&folder.path().join("switchbell.yaml"), &|_| None).is_ok_and(|loaded| loaded.aside.is_empty())
 }
 
 #[test]
