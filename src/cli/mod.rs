@@ -15,6 +15,7 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod reload;
 mod schema;
 mod serve;
 mod table;
@@ -71,6 +72,8 @@ enum Command {
     Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
+    /// Has the running server read its configuration again, and says what changed.
+    Reload(reload::Arguments),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
+            Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

@@ -5,6 +5,7 @@
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
+mod changes;
 mod check;
 mod code;
 mod credential;
@@ -51,12 +52,13 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use changes::{Change, Changes, How, What};
 pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
 pub use loaded::{
-    FilesRead, Loaded, PluginFolder, Reading, Secrets, Texts, load, load_with, process_environment, read_files,
+    FilesRead, Loaded, PluginFolder, Reading, Running, Secrets, Texts, load, load_with, process_environment, read_files,
 };
 pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
@@ -204,7 +206,7 @@ pub enum Role {
 }
 
 /// One MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connector {
     /// Its name in the workspace.
     pub name: Name,
@@ -221,7 +223,7 @@ pub struct Connector {
 }
 
 /// How a connector is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A program that speaks MCP on its standard input and output.
     Stdio {

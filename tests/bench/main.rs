@@ -71,6 +71,9 @@ fn main() {
         if wanted("swaps") {
             swaps::run().await;
         }
+        if wanted("reloads") {
+            swaps::reloads::run().await;
+        }
         if wanted("waiting") {
             waiting::run().await;
         }

@@ -242,14 +242,14 @@ fn every_key_of_the_configuration_is_described() {
     let folder = fs::read_dir(root().join("src/config/raw")).unwrap();
     let files = folder.map(|entry| Path::new("src/config/raw").join(entry.unwrap().file_name()));
     let declared: String = files.chain([PathBuf::from("src/config/raw.rs")]).map(|file| text(&file)).collect();
-    let described = text(Path::new("docs/configuration.md"));
+    let described = text(Path::new("docs/configuration.md")) + &text(Path::new("docs/admin.md"));
     let words: BTreeSet<&str> = described.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let is_declaration = |line: &&str| line.contains("\" => ") || line.contains("not yet: [");
     let lines = declared.lines().filter(is_declaration);
     // The default of a key stands behind its type and is no key.
     let keys = lines.flat_map(|line| line.split(", Default(").next().unwrap().split('"').skip(1).step_by(2));
     let missing: Vec<&str> = keys.filter(|key| !words.contains(key)).collect();
-    assert!(missing.is_empty(), "docs/configuration.md does not say what these are: {missing:?}");
+    assert!(missing.is_empty(), "the documents do not say what these are: {missing:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::store_for_tests::Store;
@@ -136,6 +136,7 @@ pub(super) struct Stage {
     pub(super) task: tokio::task::JoinHandle<()>,
     pub(super) folder: tempfile::TempDir,
     pub(super) handle: Handle,
+    pub(super) configured: watch::Sender<Arc<Config>>,
 }
 
 impl Stage {
@@ -160,14 +161,14 @@ impl Stage {
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
         let outbox = Box::new(Scripted(script.clone()));
         let observer = Arc::new(Told(sender));
-        let config = Arc::new(config());
+        let (configured, config) = watch::channel(Arc::new(config()));
         let budget = Arc::new(Budget::new(per_minute, clock.clone()));
         let shared = Shared { config, inbox: store.clone(), clock: clock.clone(), observer, pollers: 1 };
         let poller = Poller::new(shared, &workspace, &source, outbox, budget).unwrap();
         let handle = poller.handle();
         let stop = CancellationToken::new();
         let task = tokio::spawn(poller.run(stop.clone()));
-        Self { script, store, clock, told, stop, task, folder, handle }
+        Self { script, store, clock, told, stop, task, folder, handle, configured }
     }
 
     pub(super) async fn next(&mut self) -> Happening {
