@@ -5,8 +5,10 @@ mod agreement;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use switchbell::config;
+use switchbell::inbox::sqlite::SqliteInbox;
 
-use crate::support::{Server, Sink, World, python_outbox, run};
+use crate::support::{Server, Sink, World, prepared, python_outbox, root, run};
 
 const NOBODY: &str = "{ outbox: { run: [cat], workspaces: [acme] } }";
 
@@ -63,8 +65,8 @@ async fn an_event_that_is_made_up_is_explained_without_a_store() {
             "✓ everything  it matches everything",
             "✓ nights      name domain.* (domain.active); level attention or above (attention)",
             "✗ pages       level: it asks for urgent or above, and this has attention",
-            "goes      2026-12-01T07:00:00+01:00[Europe/Berlin]",
-            "held: quiet hours until 2026-12-01T07:00:00+01:00[Europe/Berlin]",
+            "goes      2026-12-01 07:00 Europe/Berlin",
+            "2026-12-01 03:00  held: quiet hours until 2026-12-01 07:00",
             "there is no store yet",
         ],
     );
@@ -167,4 +169,38 @@ async fn what_happened_is_told_and_the_running_server_says_the_same() {
     let after = bytes(&world.path("data"));
     assert_eq!(names(&after), names(&before));
     assert!(after == before, "a question changed the store");
+}
+
+/// The first fenced block of a document that begins with this line, without it.
+fn block<'d>(document: &'d str, begins: &str) -> &'d str {
+    let (_, rest) = document.split_once(&format!("```{begins}\n")).unwrap_or_else(|| panic!("no block {begins:?}"));
+    rest.split_once("\n```").unwrap().0
+}
+
+#[tokio::test]
+async fn the_example_of_the_documents_says_what_it_shows() {
+    let document = std::fs::read_to_string(root().join("docs/explain.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("switchbell.yaml", block(&document, "yaml\n# switchbell.yaml"));
+    write("workspaces/acme.yaml", block(&document, "yaml\n# workspaces/acme.yaml"));
+    for name in ["slack", "mail"] {
+        let plugin = std::fs::read(prepared(&format!("dist/plugins/{name}.wasm"), "plugins")).unwrap();
+        std::fs::create_dir_all(folder.path().join("plugins")).unwrap();
+        std::fs::write(folder.path().join(format!("plugins/{name}.wasm")), plugin).unwrap();
+    }
+    let config = folder.path().join("switchbell.yaml");
+    let webhook = "https://hooks.slack.com/services/secret-part";
+    let loaded = config::load(&config, &|name| (name == "SLACK_OPS_WEBHOOK").then(|| webhook.into()));
+    let start = "2026-01-02T03:04:05Z".parse().unwrap();
+    drop(SqliteInbox::open(&loaded.unwrap().whole().unwrap().0.store, start).unwrap());
+    let (command, shown) = block(&document, "console").split_once('\n').unwrap();
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_switchbell"));
+    program.arg("--config").arg(&config).env("SLACK_OPS_WEBHOOK", webhook).env("NO_COLOR", "1");
+    let output = program.args(command.split_whitespace().skip(2)).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), shown, "what docs/explain.md shows");
 }
