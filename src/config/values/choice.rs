@@ -17,11 +17,7 @@ pub(in crate::config) enum Order {
 
 /// What one of a few words stands for; else the message `objection` with the word that was probably meant, which `meant`
 /// may know better than its spelling.
-fn value<T: Words>(
-    (text, quoted): (&str, &str),
-    objection: &str,
-    meant: &[(&str, &'static str)],
-) -> Result<T, String> {
+fn value<T: Words>((text, quoted): (&str, &str), objection: &str, meant: &[(&str, &'static str)]) -> Result<T, String> {
     if let Some(value) = word(text) {
         return Ok(value);
     }

@@ -33,7 +33,10 @@ impl FromText for Mailbox {
 
     fn form() -> Form {
         let (name, address) = (r#"(?:[^<"\\\p{Cc}]*|\s*"[^"\\<\p{Cc}]*"\s*)"#, address_pattern());
-        Form::pattern(format!(r"\s*(?:{name}<{address}>|{address})\s*"), &["Switchbell <bell@example.com>", "bell@example.com"])
+        Form::pattern(
+            format!(r"\s*(?:{name}<{address}>|{address})\s*"),
+            &["Switchbell <bell@example.com>", "bell@example.com"],
+        )
     }
 }
 

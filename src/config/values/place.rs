@@ -52,7 +52,8 @@ impl FromText for PlaceEntry {
     }
 
     fn form() -> Form {
-        let header = format!(r"header:(?!(?:{}|[Pp][Rr][Oo][Xx][Yy]-.*)(?::|$)){TOKEN}(?::[!-~]+)?", one_of(&HOST_HEADERS));
+        let header =
+            format!(r"header:(?!(?:{}|[Pp][Rr][Oo][Xx][Yy]-.*)(?::|$)){TOKEN}(?::[!-~]+)?", one_of(&HOST_HEADERS));
         let query = format!(r#"query:[!"$'-*,-<>-~]{{1,{KEY_BYTES_MAX}}}"#);
         let body = format!(r"body:(?=[\s\S]{{1,{KEY_BYTES_MAX}}}$)(?:\/(?:[^~\/\p{{Cc}}]|~[01])*)+");
         let examples = &[

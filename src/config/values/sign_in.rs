@@ -64,7 +64,12 @@ impl FromText for HeaderName {
     }
 
     fn form() -> Form {
-        let taken = format!("(?:{}|{})$|(?:{})", one_of(&["authorization"]), one_of(&HOST_HEADERS), one_of(&HOST_HEADERS_BEGIN));
+        let taken = format!(
+            "(?:{}|{})$|(?:{})",
+            one_of(&["authorization"]),
+            one_of(&HOST_HEADERS),
+            one_of(&HOST_HEADERS_BEGIN)
+        );
         let pattern = format!(r"(?=.{{1,{HEADER_NAME_BYTES_MAX}}}$)(?!{taken}){TOKEN}");
         Form::pattern(pattern, &["X-Api-Key"])
     }

@@ -86,7 +86,9 @@ impl FromText for AcknowledgedBy {
 
     fn from_text(text: &str, quoted: &str) -> Result<Self, String> {
         word(text).ok_or_else(|| {
-            format!("{quoted} is nobody whose acknowledgement can count: write person, or anyone (a person or an agent)")
+            format!(
+                "{quoted} is nobody whose acknowledgement can count: write person, or anyone (a person or an agent)"
+            )
         })
     }
 

@@ -115,6 +115,9 @@ impl FromText for Claim {
     }
 
     fn form() -> Form {
-        Form::pattern(format!(r"(?=[\s\S]{{1,{CLAIM_BYTES_MAX}}}$)(?=\S)[^\p{{Cc}}]*[^\s\p{{Cc}}]"), &["bell@example.com"])
+        Form::pattern(
+            format!(r"(?=[\s\S]{{1,{CLAIM_BYTES_MAX}}}$)(?=\S)[^\p{{Cc}}]*[^\s\p{{Cc}}]"),
+            &["bell@example.com"],
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! Names, levels, roles, patterns and variable names.
 
 use super::super::read::FromText;
-use super::super::schema::{Form, Words, word};
 use super::super::scalar::is_harmless;
+use super::super::schema::{Form, Words, word};
 use super::super::variables::is_variable_name;
 use super::super::{Role, suggest};
 use crate::notification::{Level, Name};
@@ -93,9 +93,8 @@ impl FromText for Member {
     }
 
     fn form() -> Form {
-        let pattern = format!(
-            r"[^\s\p{{Cc}}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]{{1,{MEMBER_BYTES_MAX}}}"
-        );
+        let pattern =
+            format!(r"[^\s\p{{Cc}}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]{{1,{MEMBER_BYTES_MAX}}}");
         Form::pattern(pattern, &["admin@example.com"])
     }
 }

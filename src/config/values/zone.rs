@@ -3,8 +3,8 @@
 use jiff::tz::{self, TimeZone};
 
 use super::super::read::FromText;
-use super::super::schema::Form;
 use super::super::scalar::quote;
+use super::super::schema::Form;
 use super::super::suggest;
 
 /// The name of a time zone as it stands in the file. It is looked up once it is known how many there are: what is near to
