@@ -11,7 +11,7 @@
 //! 6. [`serve`]: what others read over HTTP;
 //! 7. [`wasm`]: the sandbox in which plugins decide how.
 //!
-//! [`app`] puts them together. [`address`], [`clock`], [`notification`], [`private_file`], [`telemetry`], [`text`] and
+//! [`app`] puts them together. [`address`], [`clock`], [`findings`], [`notification`], [`private_file`], [`telemetry`], [`text`] and
 //! [`tools`] serve them all.
 
 pub mod address;
@@ -20,6 +20,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod fetch;
+pub mod findings;
 pub mod inbox;
 pub mod notification;
 pub mod private_file;

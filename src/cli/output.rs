@@ -26,8 +26,13 @@ pub(super) fn show(line: impl fmt::Display) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Writes text that holds what connectors wrote: characters that steer a terminal, hide or turn text are spelled out.
+/// Writes text that holds what connectors wrote.
 pub(super) fn print_for_people(text: &str) -> ExitCode {
+    print(harmless(text))
+}
+
+/// A text in which characters that steer a terminal, hide or turn text are spelled out.
+pub(super) fn harmless(text: &str) -> String {
     let steers = |c: char| {
         (c.is_control() && c != '\n')
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
@@ -36,7 +41,7 @@ pub(super) fn print_for_people(text: &str) -> ExitCode {
     for c in text.chars() {
         if steers(c) { harmless.extend(c.escape_unicode()) } else { harmless.push(c) }
     }
-    print(harmless)
+    harmless
 }
 
 /// Writes to standard output. A reader that has gone (`| head`) is no failure.

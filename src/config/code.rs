@@ -182,6 +182,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_kind_is_documented_in_its_own_words() {
+        let documented = include_str!("../../docs/check.md");
+        for code in Code::ALL {
+            let row = format!("| `{}` | {} |\n", code.as_str(), code.about());
+            assert!(documented.contains(&row), "docs/check.md lacks: {row}");
+        }
+        let rows =
+            documented.split("\n## Codes\n").nth(1).unwrap().lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(rows, Code::ALL.len(), "docs/check.md has a code that is none");
+    }
+
+    #[test]
     fn every_kind_has_a_name_of_its_own_in_lower_case() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(names.len(), Code::ALL.len());

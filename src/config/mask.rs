@@ -98,7 +98,7 @@ fn is_long(text: &str) -> bool {
 fn is_path(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '$' | '{' | '}');
     let is_plain = |word: &str| {
-        let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(|byte| kind(byte));
+        let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
         let (letters, digits) = (has(u8::is_ascii_alphabetic), has(u8::is_ascii_digit));
         let is_mixed = has(u8::is_ascii_uppercase)
             && word.bytes().skip(1).any(|b| b.is_ascii_uppercase())

@@ -133,7 +133,17 @@ impl Read for bool {
         {
             return Some(value);
         }
-        refuse(node, <Self as Read>::WANTED, "", report);
+        let said = match &node.kind {
+            Kind::Scalar(scalar) => scalar.text.to_ascii_lowercase(),
+            _ => String::new(),
+        };
+        // YAML 1.2 reads these as texts and numbers.
+        let remedy = match said.as_str() {
+            "yes" | "y" | "on" | "1" | "true" => "write true, without quotes",
+            "no" | "n" | "off" | "0" | "false" => "write false, without quotes",
+            _ => "",
+        };
+        refuse(node, <Self as Read>::WANTED, remedy, report);
         None
     }
 

@@ -85,7 +85,10 @@ impl Section {
     /// Whether a key that does not belong here was perhaps meant for this one.
     fn stands_for(&self, key: &str, name: &str) -> bool {
         let names: Vec<_> = self.keys.iter().map(|key| key.name).collect();
-        let is_elsewhere = self.elsewhere.iter().any(|(other, _)| *other == key);
+        // What is said of the key then names the one that is missing.
+        let leads_there =
+            |message: &str| [format!("`{name}`"), format!("{name}:")].iter().any(|it| message.contains(it));
+        let is_elsewhere = self.elsewhere.iter().any(|(other, message)| *other == key && leads_there(message));
         is_elsewhere || !names.contains(&key) && suggest::closest(key, &names) == Some(name)
     }
 

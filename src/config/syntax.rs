@@ -80,7 +80,12 @@ fn words(info: &str, stopped_at: Option<char>, before: &str) -> String {
     } else if has("did not find expected key") || has("expected '-' indicator") || has("invalid indentation") {
         "this line is indented like none of those above: line it up with its neighbours"
     } else if has("did not find expected node content") {
-        "a value is missing before this sign; put a text that begins with it in quotes"
+        return match stopped_at {
+            Some(sign) if !sign.is_whitespace() && !sign.is_control() => format!(
+                "a value is missing before this `{sign}`: write one, or remove the sign; put a text that begins with it in quotes"
+            ),
+            _ => "a value is missing here: write one, or close what is open above".to_owned(),
+        };
     } else if has("only valid inside a block") {
         "a list item (`- `) cannot stand inside `{ }` or `[ ]`; put a text that begins with `-` in quotes"
     } else if has("scanning a block scalar") {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::dry::preview::{Answers, Previewer, Step, Supposed};
-use super::effect::secret::NOT_READ;
+use super::effect::secret::{MISPLACED, NOT_READ};
 use super::settings::{Placed, placed, problem};
 use crate::config::{Code, Config, Problem};
 use crate::inbox::DeliveryId;
@@ -24,12 +24,9 @@ pub async fn refusals(previewer: &Previewer<'_>, now: Timestamp) -> Vec<Problem>
         if previewer.settings_refused(placed.target).await.is_none()
             && let Some(refused) = refused(previewer, &placed, now).await
         {
-            found.push(problem(
-                Code::DeliveryRefused,
-                &placed,
-                "",
-                format!("every delivery will be refused: {}", refused.message),
-            ));
+            let code = if refused.code == MISPLACED { Code::MisplacedSecret } else { Code::DeliveryRefused };
+            let message = format!("every delivery will be refused: {}", refused.message);
+            found.push(problem(code, &placed, "", message));
         }
     }
     found

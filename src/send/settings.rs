@@ -86,6 +86,16 @@ pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -
     secrets_in(&placed.target.settings, String::new(), &mut secrets);
     for (pointer, name) in secrets {
         let Some(secret) = config.secrets.get(name.as_str()) else { continue };
+        let plugin = catalog.get(&placed.target.plugin);
+        if plugin.is_some_and(|plugin| sends_no_requests(plugin.manifest())) && secret.place != SecretPlace::Sign {
+            let message = format!(
+                "plugin {} sends no requests, and the place of secret {name} is in one (`in: {}`), so that every delivery \
+                 will be refused: write the text itself",
+                placed.target.plugin, secret.place
+            );
+            found.push(problem(Code::MisplacedSecret, placed, &pointer, message));
+            continue;
+        }
         let message = ungranted_secret(placed, &name, secret, config);
         found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, &pointer, message)));
     }
@@ -93,6 +103,12 @@ pub(super) fn lacking(placed: &Placed<'_>, config: &Config, catalog: &Catalog) -
     let message = if wants_mail { ungranted_mail(placed, config) } else { None };
     found.extend(message.map(|message| problem(Code::DeliveryRefused, placed, "", message)));
     found
+}
+
+/// Whether a plugin says that it wants something, and no host among it.
+fn sends_no_requests(manifest: &Manifest) -> bool {
+    let wants = &manifest.wants;
+    wants.http.is_empty() && (wants.mail || !wants.tools.is_empty())
 }
 
 /// The entries of the plugin's grant that hold for the target's workspace.

@@ -26,7 +26,9 @@ fn check(world: &World, sink: &Sink, arguments: &[&str], code: i32, says: &[&str
 async fn a_good_configuration_passes_the_check() {
     let (sink, world) = quiet_world().await;
     check(&world, &sink, &["check"], 0, &["the configuration is good"]);
-    assert_eq!(world.json(&sink, &["check"]), json!({"mistakes": [], "warnings": [], "omitted": 0}));
+    let found = world.json(&sink, &["check"]);
+    let codes: Vec<_> = found["findings"].as_array().unwrap().iter().map(|finding| &finding["code"]).collect();
+    assert_eq!((&found["errors"], &found["omitted"], codes), (&json!(0), &json!(0), vec![&json!("unused-secret")]));
 }
 
 #[tokio::test]
@@ -60,11 +62,11 @@ async fn a_workspace_file_that_leads_out_of_its_folder_is_not_read() {
 async fn a_file_that_cannot_be_read_is_no_verdict() {
     let (sink, world) = quiet_world().await;
     std::os::unix::fs::symlink(world.path("workspaces/gone"), world.path("workspaces/beta.yaml")).unwrap();
-    check(&world, &sink, &["check"], 2, &["beta.yaml: cannot be read", "1 mistake"]);
+    check(&world, &sink, &["check"], 2, &["beta.yaml: error: cannot be read", "1 error"]);
     check(&world, &sink, &["check", "--json"], 2, &["cannot be read"]);
     std::fs::remove_file(world.path("workspaces/beta.yaml")).unwrap();
     std::fs::remove_file(world.path("switchbell.yaml")).unwrap();
-    check(&world, &sink, &["check"], 2, &["switchbell.yaml: cannot be read"]);
+    check(&world, &sink, &["check"], 2, &["switchbell.yaml: error: cannot be read"]);
 }
 
 #[tokio::test]
@@ -73,7 +75,13 @@ async fn an_outbox_whose_manifest_is_not_there_yet_is_warned_of_and_fails_nothin
     let connector =
         World::stdio_connector().replace("resource: \"acme://notifications\"", "manifest: acme/manifest.json");
     world.write("workspaces/acme.yaml", &workspace(&connector, "{}"));
-    check(&world, &sink, &["check"], 0, &["no outbox is polled: acme/manifest.json: it is not there", "1 warning"]);
+    check(
+        &world,
+        &sink,
+        &["check"],
+        0,
+        &["no outbox is polled: acme/manifest.json: it is not there", "[no-outbox]", "2 warnings"],
+    );
 }
 
 #[tokio::test]
@@ -89,7 +97,7 @@ async fn what_cannot_work_when_it_runs_is_warned_of() {
     let (sink, world) = quiet_world().await;
     let text = operator(&sink, "{ outbox: { run: [no-such-program], workspaces: [acme] } }");
     world.write("switchbell.yaml", &text.replace(&sink.address().to_string(), "127.0.0.1:9"));
-    let says = ["routes[0].deliver[0].with.webhook", "plugins.grants.slack.http", "no-such-program", "2 warnings"];
+    let says = ["routes[0].deliver[0].with.webhook", "plugins.grants.slack.http", "no-such-program", "3 warnings"];
     check(&world, &sink, &["check"], 0, &says);
     check(&world, &sink, &["check", "--deny-warnings"], 1, &says);
 }
@@ -110,7 +118,7 @@ async fn a_plugin_that_does_not_load_is_a_mistake_with_its_remedy() {
     let (sink, world) = quiet_world().await;
     world.write("plugins/core.wasm", "\0asm\u{1}\0\0\0");
     world.write("plugins/text.wasm", "no component");
-    check(&world, &sink, &["check"], 1, &["core.wasm: ", "wasm-tools component new", "text.wasm: ", "2 mistakes"]);
+    check(&world, &sink, &["check"], 1, &["core.wasm: ", "wasm-tools component new", "text.wasm: ", "2 errors"]);
 }
 
 #[tokio::test]

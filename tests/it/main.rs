@@ -10,6 +10,7 @@
 )]
 
 mod agent_run;
+mod check;
 mod cli;
 mod compiling;
 mod connector;

@@ -10,7 +10,7 @@ use super::super::values::Member;
 use super::super::{Role, Route, Workspace};
 use super::{Server, connector, overlap, reach, route};
 use crate::notification::Name;
-use crate::route::Router;
+use crate::route::{PatternError, Router};
 
 /// Most routes of a workspace.
 const ROUTES_MAX: usize = 200;
@@ -38,11 +38,7 @@ pub(in crate::config) fn workspace(
     reach::check(&raw_routes, &connectors, report);
     let routes = routes(&raw_routes, &route::Context { workspace: name, members: &members, server }, report);
     let router = Router::new(routes.iter().map(|route| route.when.clone()).collect());
-    let router = router.map_err(|error| {
-        report.mistake_in_whole(
-            Code::PatternSetTooLarge.says(format!("the patterns of all routes together cannot be used: {error}")),
-        );
-    });
+    let router = router.map_err(|error| too_many_patterns(&error, &raw_routes, report));
     if report.mistakes.is_empty() {
         overlap::check(&raw_routes, &routes, report);
     }
@@ -55,6 +51,26 @@ pub(in crate::config) fn workspace(
         routes,
         router: router.ok()?,
     })
+}
+
+/// Reports at the route that has most of them that the patterns cannot be matched all at once.
+fn too_many_patterns(error: &PatternError, routes: &[Placed<RawRoute>], report: &mut Report) {
+    let size = |route: &Placed<RawRoute>| {
+        let when = route.when.as_ref().map(|when| &when.value);
+        let names = when.into_iter().flat_map(|when| [&when.name, &when.not]).flatten();
+        let texts = when.into_iter().flat_map(|when| [&when.source, &when.subject]).flatten();
+        let names = names.flat_map(|list| &list.0).map(|pattern| pattern.0.len());
+        names.chain(texts.flat_map(|list| &list.0).map(|pattern| pattern.0.len())).sum::<usize>()
+    };
+    let Some(largest) = routes.iter().max_by_key(|route| size(route)) else { return };
+    let at = largest.when.as_ref().map_or(&largest.at, |when| &when.at);
+    let text = format!(
+        "the patterns of all routes together cannot be matched at once ({error}): this route has the most, {} of {} \
+         characters; write fewer, or with fewer `*`",
+        size(largest),
+        routes.iter().map(size).sum::<usize>()
+    );
+    report.mistake(at, Code::PatternSetTooLarge.says(text));
 }
 
 fn members(raw: Option<Placed<Map<Member, Role>>>) -> BTreeMap<String, Role> {

@@ -11,6 +11,10 @@ use crate::notification::{Level, Name};
 const HOOKS: &str = "hooks and lifecycle are the operator's: they stand in the manifest of an entry of `catalog` in \
                      switchbell.yaml; remove them here";
 
+/// Said of what a connector cannot say for itself.
+const OF_ALL: &str =
+    "this is the operator's to say for all connectors, under `poll` in switchbell.yaml: remove it here";
+
 section! {
     /// One MCP server.
     struct RawConnector {
@@ -130,6 +134,13 @@ section! {
         "ceiling" => ceiling: Span, Optional;
     }
     not yet: []
+    elsewhere: {
+        "budget_per_minute": "the budget is one for all connectors of a workspace: the operator sets \
+                              `poll.budget_per_minute` in switchbell.yaml",
+        "max_events": OF_ALL,
+        "chained_reads": OF_ALL,
+        "max_age": OF_ALL,
+    }
     examples: [
         "{ floor: 30s, base: 2m, ceiling: 5m }",
     ]

@@ -13,6 +13,15 @@ use crate::notification::{Level, Name};
 const QUIET_HOURS: &str = "quiet hours are written `hold: { from: \"22:00\", to: \"07:00\", zone: Europe/Berlin }`";
 const DIGEST: &str = "a digest is written `collect: { by: subject, wait: 5m }`";
 const LIMIT: &str = "a limit is written `at_most: { count: 5, per: 1h }`";
+/// Said of the operator's keys in a workspace's file.
+const OPERATORS: &str = "this is the operator's to say: it stands in switchbell.yaml; remove it here";
+/// Said of conditions that stand beside `when`.
+const IN_WHEN: &str = "conditions stand inside `when`: write `when: { name: \"domain.*\", level: attention }`";
+/// Said to those who write where a route delivers to in other words.
+const TARGETS: &str = "what a route delivers to is written `deliver: [{ plugin: NAME, with: { … } }]`";
+/// Said to those who look for conditions on texts.
+const NOT_SEEN: &str = "a route sees the name, the level, the source and the subject of a notification, and nothing of its \
+                        texts and data: match one of these";
 
 section! {
     /// A workspace's file, `workspaces/NAME.yaml`.
@@ -26,6 +35,18 @@ section! {
         "routes" => routes: Vec<Placed<RawRoute>>, Optional;
     }
     not yet: ["consumers"]
+    elsewhere: {
+        "listen": OPERATORS,
+        "store": OPERATORS,
+        "commands": OPERATORS,
+        "catalog": OPERATORS,
+        "plugins": OPERATORS,
+        "secrets": OPERATORS,
+        "mail": OPERATORS,
+        "poll": "how all outboxes are polled is the operator's to say, in switchbell.yaml; a connector has its own `poll`",
+        "name": "a workspace is called as its file is: rename the file, and remove `name`",
+        "workspace": "a workspace is called as its file is: rename the file, and remove `workspace`",
+    }
     examples: [
         "members: { admin@example.com: admin }\nconnectors: { registrar: { command: registrar, notifications: { resource: \"acme://notifications\" } } }\nroutes: [{ name: everything, owner: admin@example.com, deliver: [{ plugin: slack, with: { webhook: { secret: slack-ops } } }] }]",
     ]
@@ -44,6 +65,23 @@ section! {
         "deliver" => deliver: Vec<Placed<RawTarget>>, Required;
     }
     not yet: []
+    elsewhere: {
+        "level": IN_WHEN,
+        "source": IN_WHEN,
+        "subject": IN_WHEN,
+        "not": IN_WHEN,
+        "match": "what a route matches is written `when: { name: \"domain.*\", level: attention }`",
+        "matchers": "what a route matches is written `when: { name: \"domain.*\", level: attention }`",
+        "continue": "every route that matches fires, and their order means nothing: remove `continue`",
+        "routes": "routes stand side by side in one list, and every one that matches fires: move these there",
+        "receiver": TARGETS,
+        "receivers": TARGETS,
+        "targets": TARGETS,
+        "plugin": TARGETS,
+        "with": TARGETS,
+        "enabled": "a route that stands here is in force: remove `enabled`, or the route",
+        "disabled": "a route that stands here is in force: remove `disabled`, or the route",
+    }
     examples: [
         r#"{ name: domain-news, owner: admin@example.com, when: { name: "domain.*", level: attention }, deliver: [{ plugin: slack, with: { webhook: { secret: slack-ops } } }] }"#,
     ]
@@ -65,6 +103,19 @@ section! {
         "subject" => subject: OneOrMore<TextPattern>, Optional;
     }
     not yet: []
+    elsewhere: {
+        "severity": "the least level is written `level: attention`",
+        "priority": "the least level is written `level: attention`",
+        "connector": "the connector is written `source: NAME`",
+        "connectors": "connectors are written `source: [NAME, NAME]`",
+        "event": "the event's name is written `name: \"domain.*\"`",
+        "type": "the event's name is written `name: \"domain.*\"`",
+        "exclude": "names that a route leaves out are written `not: [\"domain.test\"]`",
+        "except": "names that a route leaves out are written `not: [\"domain.test\"]`",
+        "title": NOT_SEEN,
+        "body": NOT_SEEN,
+        "data": NOT_SEEN,
+    }
     examples: [
         r#"{ name: "domain.*", level: attention }"#,
         r#"{ name: ["domain.*", "campaign.**"], not: domain.test, source: registrar, subject: "*.example" }"#,

@@ -31,6 +31,12 @@ section! {
         "weak" => weak: bool, Optional;
     }
     not yet: []
+    elsewhere: {
+        "value": "a value is never written out: write where it comes from, as in `env: NAME`, `file: PATH` or `command: [PROGRAM]`",
+        "host": "hosts are a list: write `hosts: [api.example.com]`",
+        "workspace": "workspaces are a list: write `workspaces: [acme]`",
+        "place": "the one place it may be put is written `in: url`, `in: \"header:NAME\"` and so on",
+    }
     examples: [
         "{ env: SLACK_OPS_WEBHOOK, in: url, workspaces: [acme] }",
         r#"{ file: secrets/slack, in: "header:Authorization:Bearer", hosts: [slack.com], workspaces: [acme] }"#,

@@ -11,6 +11,9 @@ use crate::notification::Name;
 /// writing, and no budget.
 const READS_PER_MINUTE_MAX: u32 = 100_000;
 
+/// Said of a workspace's keys in the operator's file.
+const WORKSPACES: &str = "this is a workspace's to say: it stands in workspaces/NAME.yaml; move it there";
+
 section! {
     /// The operator's file, `switchbell.yaml`.
     struct RawServer {
@@ -37,6 +40,13 @@ section! {
         "mail" => mail: RawMail, Optional;
     }
     not yet: ["public_url", "trusted_proxies", "retention"]
+    elsewhere: {
+        "members": WORKSPACES,
+        "connectors": WORKSPACES,
+        "routes": WORKSPACES,
+        "grants": "grants stand inside `plugins`: write `plugins: { grants: { NAME: { http: [HOST] } } }`",
+        "smtp": "the relay that mail goes through is written `mail: { relay: \"HOST:587\", … }`",
+    }
     examples: [
         "listen: 127.0.0.1:7420\nstore: sqlite:data/switchbell.db\nworkspaces: workspaces/",
     ]

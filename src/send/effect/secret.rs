@@ -18,6 +18,9 @@ pub const PREFIX: &str = "switchbell-secret.";
 /// Why a request with a secret is refused by a host that did not read its value (see [`Secrets::NotRead`](crate::config::Secrets)).
 pub const NOT_READ: &str = "secret-not-read";
 
+/// Why an effect is refused in which a secret stands where its rule does not let it.
+pub const MISPLACED: &str = "secret-place";
+
 /// The last part of the stand-ins that `check` sees: that of an attempt's placeholders is another for each.
 const STAND_IN: &str = "0000000000000000";
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::secret::MISPLACED;
 use super::{Permission, denied};
 use crate::notification::Name;
 use crate::tools::{Call, Said, Stage, Tools, Trouble};
@@ -115,7 +116,7 @@ fn placeless(place: &str, text: &str, permission: &Permission<'_>) -> Result<(),
                 "secret {name} may not stand in the call of a tool, but does in tool.{place}: the connector signs in by \
                  itself"
             );
-            Err(denied("secret-place", message))
+            Err(denied(MISPLACED, message))
         }
         None => Ok(()),
     }

@@ -4,6 +4,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::super::denied;
+use super::super::secret::MISPLACED;
 use super::filling::Filling;
 use crate::config::SecretPlace;
 use crate::wasm::Fault;
@@ -50,7 +51,7 @@ fn only_one<'j>(json: &'j Value, filling: &Filling<'_>) -> Result<Option<&'j str
         match value {
             Value::String(text) if filling.seals.get(text).is_some() => {
                 if found.replace(text.as_str()).is_some() {
-                    return Err(denied("secret-place", "a body may hold one secret, and once".to_owned()));
+                    return Err(denied(MISPLACED, "a body may hold one secret, and once".to_owned()));
                 }
             }
             Value::String(text) => filling.none_in(text.as_bytes(), "a part of a text in the body")?,

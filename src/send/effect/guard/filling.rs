@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::denied;
-use super::super::secret::{NOT_READ, PREFIX, Seals, host_allowed};
+use super::super::secret::{MISPLACED, NOT_READ, PREFIX, Seals, host_allowed};
 use crate::config::{Secret, SecretPlace, SecretValue};
 use crate::notification::Name;
 use crate::wasm::Fault;
@@ -97,7 +97,7 @@ impl<'a> Filling<'a> {
     pub(super) fn misplaced(&self, secret: &Name, here: &str) -> Fault {
         let own = self.seals.named(secret).map_or_else(String::new, |secret| format!("`in: {}`", secret.place));
         let message = format!("secret {secret} may not stand in {here}: it has one place, {own} in switchbell.yaml");
-        denied("secret-place", message)
+        denied(MISPLACED, message)
     }
 
     /// Refuses to send to this host what the rules of the secrets so far do not let go there.

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::address::{checked, is_allowed};
 use crate::config::MailRelay;
+use crate::send::effect::secret::MISPLACED;
 use crate::send::effect::{Permission, denied};
 use crate::wasm::{Fault, Message};
 
@@ -102,7 +103,7 @@ fn placeless(place: &str, text: &str, permission: &Permission<'_>) -> Result<(),
         Some(name) => {
             let message =
                 format!("secret {name} may not stand in a mail, where no secret has its place, but does in {place}");
-            Err(denied("secret-place", message))
+            Err(denied(MISPLACED, message))
         }
         None => Ok(()),
     }
