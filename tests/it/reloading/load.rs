@@ -34,10 +34,10 @@ fn version(base: &str, at: &str, number: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_reloads_under_load_lose_and_double_nothing() {
-    let mut stage = Stage::new().await;
+    let mut stage = Stage::new().await.watching();
     let commands = stage.posting.outbox.commands();
-    let again = commands.replacen("{ outbox: {", "again: {", 1);
-    let both = format!("{}, {}", commands.trim_end_matches(" }"), again);
+    let outbox = commands.strip_prefix("{ ").and_then(|rest| rest.strip_suffix(" }")).unwrap();
+    let both = format!("{{ {outbox}, {} }}", outbox.replacen("outbox: {", "again: {", 1));
     stage.edit("switchbell.yaml", &commands, &both);
     let at = format!("http://{}", stage.posting.endpoint.address);
     let base = stage.read("workspaces/acme.yaml");
