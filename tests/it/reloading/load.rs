@@ -32,6 +32,17 @@ fn version(base: &str, at: &str, number: usize) -> String {
     if (number / 10).is_multiple_of(2) { text } else { text.replace("command: outbox", "command: again") }
 }
 
+/// What did not come to a good end.
+fn left(stage: &Stage) -> String {
+    let text = |arguments: &[&str]| stage.run(arguments).1;
+    let connectors = text(&["connector", "list"]);
+    let inbox = stage.json(&["inbox", "list", "--limit", "1000"]).as_array().unwrap().len();
+    let deliveries = stage.json(&["deliveries", "list", "--limit", "1000"]);
+    let is_bad = |of: &&serde_json::Value| of["state"] != "delivered";
+    let bad: Vec<_> = deliveries.as_array().unwrap().iter().filter(is_bad).take(20).collect();
+    format!("{connectors}{inbox} in the inbox\n{bad:#?}")
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_reloads_under_load_lose_and_double_nothing() {
     let mut stage = Stage::new().await.watching();
@@ -57,7 +68,9 @@ async fn a_hundred_reloads_under_load_lose_and_double_nothing() {
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     let hooks = |count: &BTreeMap<(String, String), usize>| count.keys().filter(|(path, _)| path == "/hook").count();
     while hooks(&count) < EVENTS {
-        let arrived = tokio::time::timeout(PATIENCE, stage.posting.endpoint.next()).await.unwrap();
+        let Ok(arrived) = tokio::time::timeout(PATIENCE / 2, stage.posting.endpoint.next()).await else {
+            panic!("{} of {EVENTS} arrived: {}", hooks(&count), left(&stage));
+        };
         *count.entry((arrived.target, arrived.body)).or_default() += 1;
     }
     assert!(count.values().all(|times| *times == 1), "something was delivered twice: {count:?}");
