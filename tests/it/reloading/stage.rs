@@ -110,6 +110,17 @@ impl Stage {
         serde_json::from_str::<Value>(&out).unwrap()["taken"].take()
     }
 
+    /// Has the server reload as the command does, without a process for it.
+    pub async fn ask_for_a_reload(&self) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let socket = self.posting.world.path("data/switchbell.db.sock");
+        let client = reqwest::Client::builder().unix_socket(socket).no_proxy().build().unwrap();
+        let answer = client.post("http://switchbell/reload").send().await.unwrap().text().await.unwrap();
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer["refused"].is_null(), "{answer}");
+        answer["taken"].take()
+    }
+
     pub fn json(&self, arguments: &[&str]) -> Value {
         self.posting.world.json(&self.posting.sink, arguments)
     }
