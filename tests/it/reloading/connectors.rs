@@ -52,7 +52,10 @@ async fn a_connector_that_changes_is_ended_and_begins_again_where_it_was() {
     assert_eq!(stage.arrived().await.1, "one");
     for number in 0..3 {
         stage.edit("switchbell.yaml", "env: { ", &format!("env: {{ ANOTHER_{number}: x, "));
-        assert_eq!(stage.reload()["changes"][0], json!({"workspaceId": "acme", "what": "connector", "name": "registrar", "route": null, "how": "changed"}));
+        assert_eq!(
+            stage.reload()["changes"][0],
+            json!({"workspaceId": "acme", "what": "connector", "name": "registrar", "route": null, "how": "changed"})
+        );
         stage.add(&format!("after {number}"));
         assert_eq!(stage.arrived().await.1, format!("after {number}"), "nothing is lost or read twice");
     }
@@ -67,7 +70,10 @@ async fn connectors_come_and_go() {
     noting(&stage);
     let mut server = stage.begin();
     let workspace = stage.read("workspaces/acme.yaml");
-    let second = workspace.replace("{ registrar: {", "{ second: { command: outbox, notifications: { resource: \"acme://notifications\" } }, registrar: {");
+    let second = workspace.replace(
+        "{ registrar: {",
+        "{ second: { command: outbox, notifications: { resource: \"acme://notifications\" } }, registrar: {",
+    );
     stage.posting.world.write("workspaces/acme.yaml", &second);
     stage.check(&["reload"], 0, &["acme: connector second new", "connectors: 1 new, 0 gone, 0 changed, 1 as before"]);
     server.wait_for("source=second");

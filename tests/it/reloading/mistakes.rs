@@ -13,7 +13,8 @@ async fn a_mistake_of_the_operator_changes_nothing_and_is_told() {
     let (mut server, address) = stage.begin_at();
     stage.edit("switchbell.yaml", "poll:", "pol:");
     stage.add_route("more", "/more");
-    let says = ["switchbell.yaml:3:1: pol: unknown key \"pol\"", "1 mistake: nothing was changed, and what ran goes on"];
+    let says =
+        ["switchbell.yaml:3:1: pol: unknown key \"pol\"", "1 mistake: nothing was changed, and what ran goes on"];
     stage.check(&["reload"], 1, &says);
     server.wait_for("the configuration is not taken, and what ran goes on: ");
     stage.check(&["reload", "--status"], 1, &["refused   20", says[0]]);
@@ -36,7 +37,8 @@ async fn a_workspace_with_mistakes_goes_on_as_it_was_and_others_follow_theirs() 
     let (server, address) = stage.begin_at();
     stage.edit("workspaces/acme.yaml", "source: registrar", "source: registar");
     stage.posting.world.write("workspaces/globex.yaml", &GLOBEX.replace("a@", "b@"));
-    let says = ["globex: members changed", "workspace acme goes on as it was before: its file has mistakes", "acme.yaml:"];
+    let says =
+        ["globex: members changed", "workspace acme goes on as it was before: its file has mistakes", "acme.yaml:"];
     stage.check(&["reload"], 1, &says);
     stage.check(&["reload"], 1, &["reloaded: nothing differs", says[1]]);
     stage.check(&["reload", "--status"], 1, &[says[1]]);

@@ -25,7 +25,8 @@ impl Restless {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             while receiver.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                let touched = fs::File::options().write(true).open(&file).map(|file| file.set_modified(SystemTime::now()));
+                let touched =
+                    fs::File::options().write(true).open(&file).map(|file| file.set_modified(SystemTime::now()));
                 if touched.is_err() {
                     break;
                 }
@@ -149,7 +150,8 @@ impl Stage {
     pub fn notices(&self) -> Vec<String> {
         let all = self.json(&["inbox", "list", "--limit", "100", "--workspace", "acme"]);
         let is_own = |of: &&Value| of["source"] == "switchbell";
-        let mut names: Vec<String> = all.as_array().unwrap().iter().filter(is_own).map(|of| of["name"].as_str().unwrap().to_owned()).collect();
+        let mut names: Vec<String> =
+            all.as_array().unwrap().iter().filter(is_own).map(|of| of["name"].as_str().unwrap().to_owned()).collect();
         names.reverse();
         names
     }

@@ -25,11 +25,8 @@ async fn a_file_that_changes_is_followed_by_itself() {
     // As an editor or a volume does: another file under the name.
     let text = stage.read("workspaces/acme.yaml").replace("admin@example.com", "boss@example.com");
     stage.posting.world.write("workspaces/.acme.new", &text);
-    fs::rename(
-        stage.posting.world.path("workspaces/.acme.new"),
-        stage.posting.world.path("workspaces/acme.yaml"),
-    )
-    .unwrap();
+    fs::rename(stage.posting.world.path("workspaces/.acme.new"), stage.posting.world.path("workspaces/acme.yaml"))
+        .unwrap();
     assert!(server.wait_for(TAKEN).contains("changes=3"), "its members and the owners of both routes");
     stage.posting.world.write("workspaces/globex.yaml", "members: { a@example.com: admin }\n");
     assert!(server.wait_for(TAKEN).contains("changes=1"));
@@ -85,7 +82,11 @@ async fn what_needs_a_restart_stays_and_is_named() {
     stage.edit("switchbell.yaml", "plugins:\n", limits);
     // The command finds the server by the store that it runs on.
     stage.edit("switchbell.yaml", "elsewhere/switchbell.db", "data/switchbell.db");
-    stage.check(&["reload"], 0, &["plugins.limits changed", "a restart is needed to follow listen, plugins.limits.memory"]);
+    stage.check(
+        &["reload"],
+        0,
+        &["plugins.limits changed", "a restart is needed to follow listen, plugins.limits.memory"],
+    );
     stage.check(&["reload", "--status"], 0, &["a restart is needed to follow listen, plugins.limits.memory"]);
     stage.add("one");
     assert_eq!(stage.arrived().await.1, "one");
