@@ -199,6 +199,17 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+        metrics.configured(Timestamp::from_second(1_788_288_130).unwrap(), 2);
+        let counted = |name: &str| {
+            let text = metrics.text().unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("switchbell_config_{name} ")));
+            line.map(str::to_owned)
+        };
+        assert_eq!(counted("last_reload_successful").as_deref(), Some("1"));
+        metrics.not_configured();
+        assert_eq!(counted("last_reload_successful").as_deref(), Some("0"));
+        assert_eq!(counted("last_reload_success_timestamp_seconds").as_deref(), Some("1788288130"));
+        assert_eq!(counted("workspaces_aside").as_deref(), Some("2"));
         assert!(text.ends_with("# EOF\n") && !text.contains("secret"));
     }
 }

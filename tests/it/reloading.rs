@@ -3,6 +3,7 @@
 mod connectors;
 mod load;
 mod mistakes;
+mod plugins;
 mod stage;
 mod triggers;
 mod waiting;

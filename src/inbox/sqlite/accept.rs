@@ -104,7 +104,6 @@ impl<'a> Known<'a> {
         }
         let Owed { route, target, .. } = owed;
         let queue = QueueKey { workspace: workspace.clone(), route: route.clone(), target: target.as_str().into() };
-        let queue = session.now_at(&queue).clone();
         let target = session.target(&queue)?;
         if self.targets.len() >= KNOWN_MAX {
             self.targets.clear();

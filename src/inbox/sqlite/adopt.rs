@@ -92,7 +92,7 @@ pub(super) fn adopt(
         }
     }
     for rule in book.rules() {
-        session.target(&rule.queue)?;
+        session.target_at(&rule.queue)?;
     }
     for known in known(session)? {
         let Some(rule) = book.get(&known.queue) else { continue };

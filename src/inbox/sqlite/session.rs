@@ -20,6 +20,9 @@ use crate::route::timing::Timing;
 /// Rows remembered; beyond, all are forgotten and looked up again.
 const REMEMBERED_MAX: usize = 100_000;
 
+/// Times that a target may have moved since something was decided about it.
+const MOVES_MAX: usize = 16;
+
 /// The writing thread's own.
 pub(super) struct Session<'c> {
     pub(super) connection: &'c Connection,
@@ -239,8 +242,17 @@ impl<'c> Session<'c> {
         Ok(id)
     }
 
-    /// The target of a queue, with its row, which is made if there is none.
+    /// The target of a queue, wherever it stands now, with its row, which is made if there is none.
     pub(super) fn target(&mut self, queue: &QueueKey) -> Result<Rc<Target>, InboxError> {
+        if let Some(target) = self.targets.get(queue) {
+            return Ok(Rc::clone(target));
+        }
+        let queue = self.now_at(queue).clone();
+        self.target_at(&queue)
+    }
+
+    /// The target that stands at this very place.
+    pub(super) fn target_at(&mut self, queue: &QueueKey) -> Result<Rc<Target>, InboxError> {
         if let Some(target) = self.targets.get(queue) {
             return Ok(Rc::clone(target));
         }
@@ -281,9 +293,17 @@ impl<'c> Session<'c> {
 
     /// The queue of something that was decided while the target stood under this one: the same, unless the target went on
     /// under another route since.
-    pub(super) fn now_at<'q>(&'q self, queue: &'q QueueKey) -> &'q QueueKey {
-        let Some(book) = self.book.as_ref().filter(|book| book.get(queue).is_none()) else { return queue };
-        self.moved.get(queue).filter(|there| book.get(there).is_some()).unwrap_or(queue)
+    fn now_at<'q>(&'q self, queue: &'q QueueKey) -> &'q QueueKey {
+        let Some(book) = &self.book else { return queue };
+        let mut at = queue;
+        for _ in 0..MOVES_MAX {
+            if book.get(at).is_some() {
+                return at;
+            }
+            let Some(there) = self.moved.get(at) else { break };
+            at = there;
+        }
+        queue
     }
 
     /// Cancels a delivery that nobody would make any more if its target is gone: what was decided or begun before.

@@ -190,11 +190,41 @@ impl Basis<'_> {
     }
 }
 
+/// The target of a claim; one that went on under another route since is that one, where there is only one of its identity.
 fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Target)> {
     let workspace = config.workspaces.get(&claim.queue.workspace)?;
-    let route = workspace.routes.iter().find(|route| route.name == claim.queue.route)?;
-    let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
-    Some((route, target))
+    let of_route = |route: &'c Route| {
+        let target = route.deliver.iter().find(|target| target.id == *claim.queue.target)?;
+        Some((route, target))
+    };
+    let named = workspace.routes.iter().find(|route| route.name == claim.queue.route);
+    named.and_then(of_route).or_else(|| {
+        let mut namesakes = workspace.routes.iter().filter_map(of_route);
+        namesakes.next().filter(|_| namesakes.next().is_none())
+    })
+}
+
+/// What becomes of an attempt whose target went before it could begin: it is given back, for the store to see to.
+fn gone(claim: &Claim, now: Timestamp) -> Came {
+    match &claim.begun {
+        None => {
+            let reason = "its target is not in the configuration any more".to_owned();
+            Came::Ended(Ended::without_a_step(claim, Outcome::Interrupted, reason))
+        }
+        // It may have begun an effect, of which the mark is kept.
+        Some(begun) if begun.cut_off => Came::Left,
+        Some(begun) => {
+            let kept = Kept {
+                id: claim.id.clone(),
+                fence: claim.fence,
+                progress: begun.progress,
+                kept_before: begun.past.len(),
+                effects: Vec::new(),
+                plugin_digest: begun.plugin_digest.clone().unwrap_or_default(),
+            };
+            Came::Rests(Rest { kept, until: now, is_wait: false, resume: Change::Keep })
+        }
+    }
 }
 
 impl Means {
@@ -207,6 +237,9 @@ impl Means {
     /// The same; some come with what is kept of them.
     pub(super) async fn watched(&self, claim: &Claim, began: Timestamp, stop: &Stop, watch: Watch<'_>) -> (Came, Seen) {
         let current = self.current(claim);
+        if target(&current.config, claim).is_none() {
+            return (gone(claim, self.clock.now()), Seen::default());
+        }
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(watch))).await
     }
 

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use switchbell::inbox::book::{QueueKey, Rule};
 use switchbell::inbox::delivery::{Next, Outcome, State};
-use switchbell::inbox::{Change, Claim, Paused, Which};
+use switchbell::inbox::{Change, Claim, Paused, Want, Which};
 
 use super::stage::{
-    Place, Stage, at, dead, delivered, entries, entry, kept, name, owing, queue, retrying, rule, seqs, timed,
+    Place, Stage, at, dead, delivered, entries, entry, kept, name, owing, queue, retrying, rule, seqs, timed, want,
 };
 use super::timing::{after, collect, hold};
 
@@ -85,6 +85,22 @@ pub async fn what_was_decided_before_its_target_moved_goes_where_it_stands_now(p
     stage.accept(at(4), vec![late]).await;
     assert_eq!(stage.deliver(at(300)).await, [[1, 2, 3]], "all of it is in the one digest");
     assert!(stage.news().cancelled.is_empty());
+}
+
+pub async fn a_target_that_moves_back_and_forth_keeps_what_it_is_owed(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t")]).await;
+    let at_route = |route: &str| Rule { queue: QueueKey { route: name(route), ..queue("t") }, ..rule("t") };
+    stage.accept(at(0), entries(1, 2)).await;
+    let first = stage.claim_one_of("t", at(0)).await;
+    stage.adopt(vec![at_route("second")], at(1)).await;
+    // What was handed out, or is asked for, by the name before.
+    stage.finish(&first, at(2), delivered()).await;
+    stage.inbox().claim(at(2), vec![Want { most: 0, ..want(queue("t")) }]).await.unwrap();
+    stage.adopt(vec![at_route("third")], at(3)).await;
+    stage.accept(at(4), entries(3, 3)).await;
+    let adopted = stage.adopt(vec![rule("t")], at(5)).await;
+    assert!(adopted.cancelled.is_empty(), "{:?}", adopted.cancelled);
+    assert_eq!(stage.deliver(at(6)).await, [[2], [3]]);
 }
 
 pub async fn what_would_go_on_after_its_target_went_is_cancelled(place: Place) {

@@ -26,7 +26,7 @@ async fn a_connector_that_is_reached_as_before_is_not_connected_again() {
     let server = stage.begin();
     for (from, to) in [
         ("ceiling: attention", "ceiling: info"),
-        ("source: registrar", "source: [registrar]"),
+        ("source: registrar }", "source: registrar, level: info }"),
         ("ceiling: info", "poll: { base: 70ms, floor: 20ms }, ceiling: attention"),
     ] {
         stage.edit("workspaces/acme.yaml", from, to);

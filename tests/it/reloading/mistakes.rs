@@ -47,7 +47,7 @@ async fn a_workspace_with_mistakes_goes_on_as_it_was_and_others_follow_theirs() 
     stage.add("one");
     assert_eq!(stage.arrived().await.1, "one", "what it ran on goes on");
     assert_eq!(stage.notices(), ["configuration.mistakes"], "each trouble is told once");
-    stage.edit("workspaces/acme.yaml", "source: registar", "level: loud");
+    stage.edit("workspaces/acme.yaml", "source: registar", "source: registrar, level: loud");
     stage.check(&["reload"], 1, &[says[1]]);
     stage.edit("workspaces/acme.yaml", "level: loud", "level: info");
     stage.check(&["reload"], 0, &["acme: route everything changed"]);
@@ -76,7 +76,7 @@ async fn what_a_workspace_ran_on_is_judged_again_beside_the_operators_file() {
 
 #[tokio::test]
 async fn a_start_beside_a_workspace_with_mistakes_runs_the_others_and_what_it_is_owed_waits() {
-    let mut stage = Stage::with(&super::stage::target(", after: 1s")).await;
+    let mut stage = Stage::with(&super::stage::target(", after: 1s")).await.watching();
     stage.posting.world.write("workspaces/globex.yaml", GLOBEX);
     let server = stage.begin();
     stage.add("owed");

@@ -1,6 +1,9 @@
 //! A program whose configuration changes while it runs.
 
 use std::fs;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -9,6 +12,28 @@ use crate::support::{Posting, Server, run, versioned};
 /// A program whose routes deliver by a plugin that posts.
 pub struct Stage {
     pub posting: Posting,
+    restless: Option<Restless>,
+}
+
+/// Keeps a file of the configuration from ever standing still, so that only who asks for a reload gets one.
+struct Restless {
+    _ends_when_dropped: Sender<()>,
+}
+
+impl Restless {
+    fn new(file: PathBuf) -> Self {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            while receiver.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                let touched =
+                    fs::File::options().write(true).open(&file).map(|file| file.set_modified(SystemTime::now()));
+                if touched.is_err() {
+                    break;
+                }
+            }
+        });
+        Self { _ends_when_dropped: sender }
+    }
 }
 
 /// A target that posts to `/hook`, with what stands besides.
@@ -30,7 +55,18 @@ impl Stage {
     pub async fn behaving(behaviour: &str, target: &str) -> Self {
         let posting = Posting::new(&["versioned"], "", &[target.to_owned()]).await;
         fs::write(posting.world.path("plugins/versioned.wasm"), versioned("versioned", "1.0.0", behaviour)).unwrap();
-        Self { posting }
+        let stage = Self { posting, restless: None };
+        stage.posting.world.write("restless.txt", "a-value-that-is-never-used");
+        let secret = "secrets:\n  restless: { file: restless.txt, in: sign, workspaces: [acme] }\n";
+        stage.edit("switchbell.yaml", "secrets:\n", secret);
+        let restless = Some(Restless::new(stage.posting.world.path("restless.txt")));
+        Self { restless, ..stage }
+    }
+
+    /// The same, following its files by itself.
+    pub fn watching(mut self) -> Self {
+        self.restless = None;
+        self
     }
 
     pub fn read(&self, file: &str) -> String {
@@ -75,6 +111,17 @@ impl Stage {
         serde_json::from_str::<Value>(&out).unwrap()["taken"].take()
     }
 
+    /// Has the server reload as the command does, without a process for it.
+    pub async fn ask_for_a_reload(&self) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let socket = self.posting.world.path("data/switchbell.db.sock");
+        let client = reqwest::Client::builder().unix_socket(socket).no_proxy().build().unwrap();
+        let answer = client.post("http://switchbell/reload").send().await.unwrap().text().await.unwrap();
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer["refused"].is_null(), "{answer}");
+        answer["taken"].take()
+    }
+
     pub fn json(&self, arguments: &[&str]) -> Value {
         self.posting.world.json(&self.posting.sink, arguments)
     }
@@ -82,7 +129,7 @@ impl Stage {
     /// Adds an event and returns once it is in the inbox.
     pub fn add(&self, title: &str) {
         self.posting.add(&["--title", title]);
-        self.check(&["connector", "poll", "registrar"], 0, &["registrar: "]);
+        self.check(&["connector", "poll", "registrar", "--workspace", "acme"], 0, &["registrar: "]);
     }
 
     /// The next request: its path and its body.
@@ -93,7 +140,7 @@ impl Stage {
 
     /// Every delivery, newest first: its route, its state and its next moment.
     pub fn deliveries(&self) -> Vec<(String, String, Value)> {
-        let all = self.json(&["deliveries", "list"]);
+        let all = self.json(&["deliveries", "list", "--workspace", "acme"]);
         let text = |of: &Value| of.as_str().unwrap().to_owned();
         let one = |of: &Value| (text(&of["route"]), text(&of["state"]), of["dueAt"].clone());
         all.as_array().unwrap().iter().map(one).collect()
@@ -101,7 +148,7 @@ impl Stage {
 
     /// The names of what the host itself wrote into the inbox, oldest first.
     pub fn notices(&self) -> Vec<String> {
-        let all = self.json(&["inbox", "list", "--limit", "100"]);
+        let all = self.json(&["inbox", "list", "--limit", "100", "--workspace", "acme"]);
         let is_own = |of: &&Value| of["source"] == "switchbell";
         let mut names: Vec<String> =
             all.as_array().unwrap().iter().filter(is_own).map(|of| of["name"].as_str().unwrap().to_owned()).collect();
@@ -111,6 +158,7 @@ impl Stage {
 
     /// A line of `/metrics`.
     pub async fn metric(&self, server: &Address, name: &str) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let text = reqwest::get(format!("http://{}/metrics", server.0)).await.unwrap().text().await.unwrap();
         let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{name} is not in {text}"))

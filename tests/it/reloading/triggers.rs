@@ -12,7 +12,7 @@ const TAKEN: &str = "the configuration is taken";
 
 #[tokio::test]
 async fn a_file_that_changes_is_followed_by_itself() {
-    let mut stage = Stage::new().await;
+    let mut stage = Stage::new().await.watching();
     let mut server = stage.begin();
     stage.add("one");
     assert_eq!(stage.arrived().await, ("/hook".to_owned(), "one".to_owned()));
@@ -36,8 +36,7 @@ async fn a_file_that_changes_is_followed_by_itself() {
 
 #[tokio::test]
 async fn a_file_with_a_secret_that_changes_is_followed_by_itself() {
-    let mut stage = Stage::new().await;
-    stage.edit("switchbell.yaml", "SLACK_OPS, in: url", "SLACK_OPS, in: url");
+    let mut stage = Stage::new().await.watching();
     let at = stage.posting.endpoint.address;
     let world = &stage.posting.world;
     world.write("hook.txt", &format!("http://{at}/first-secret\n"));

@@ -17,7 +17,7 @@ fn reload_often(stage: &Stage) {
 
 #[tokio::test]
 async fn an_open_digest_stays_open_and_is_one() {
-    let mut stage = Stage::with(&target(", collect: { wait: 6s, most: 50 }")).await;
+    let mut stage = Stage::with(&target(", collect: { by: none, wait: 6s, most: 50 }")).await;
     let server = stage.begin();
     stage.add("one");
     let before = stage.deliveries();
