@@ -46,6 +46,7 @@ macro_rules! keeps_the_contract {
                 a_large_intake_is_written_in_order,
                 the_hosts_notices_are_written_with_the_read_and_owe_like_any_other,
                 two_workspaces_do_not_mix,
+                what_came_with_a_first_answer_is_known_by_that,
                 data_comes_back_byte_for_byte_whatever_its_size;
             known:
                 what_routes_may_know_comes_back_as_it_was,

@@ -66,6 +66,9 @@ async fn events_of_the_first_answer_are_stored_but_owe_nothing() {
     let levels = stage.store.notifications(page).await.unwrap();
     let levels: Vec<_> = levels.iter().map(|one| (one.event.level, one.effective_level)).collect();
     assert_eq!(levels.last(), Some(&(Level::Urgent, Level::Attention)), "the ceiling caps the level");
+    let acme = "acme".parse().unwrap();
+    let of_first = [stage.store.is_of_first_read(&acme, 1).await, stage.store.is_of_first_read(&acme, 3).await];
+    assert_eq!(of_first, [Ok(true), Ok(false)], "and which are is kept");
     stage.stop().await;
 }
 

@@ -168,6 +168,10 @@ impl Inquiry {
 
 fn known_workspace<'a>(config: &'a Config, name: &str) -> Result<&'a Workspace, NoAnswer> {
     config.workspaces.get(name).ok_or_else(|| {
+        if config.aside.contains(name) {
+            let why = "its file has mistakes, so that it is left out: `switchbell check` says them";
+            return NoAnswer::Unknown(format!("workspace {name}: {why}"));
+        }
         let known = hint(name, config.workspaces.keys().map(Name::as_str), "there are");
         NoAnswer::Unknown(format!("unknown workspace {name:?}{known}"))
     })

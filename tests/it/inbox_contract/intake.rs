@@ -151,3 +151,16 @@ pub async fn data_comes_back_byte_for_byte_whatever_its_size(place: Place) {
     stage.accept(at(1), vec![sent.clone()]).await;
     assert_eq!(stage.claim_one(at(1)).await.notifications[0].event.data, sent.event.data);
 }
+
+pub async fn what_came_with_a_first_answer_is_known_by_that(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t")]).await;
+    let first = Intake { is_first: true, notices: vec![entry("notice")], ..intake("acme", at(1), entries(1, 1_500)) };
+    stage.inbox().accept(first).await.unwrap();
+    stage.accept(at(2), vec![entry("later")]).await;
+    stage.reopen(at(3)).await;
+    for (seq, expected) in [(1, true), (1_500, true), (1_501, false), (1_502, false), (9_999, false)] {
+        let found = stage.inbox().is_of_first_read(&name("acme"), seq).await.unwrap();
+        assert_eq!(found, expected, "{seq}");
+    }
+    assert!(!stage.inbox().is_of_first_read(&name("other"), 1).await.unwrap());
+}
