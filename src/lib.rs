@@ -23,6 +23,7 @@ pub mod fetch;
 pub mod inbox;
 pub mod notification;
 pub mod private_file;
+pub mod reload;
 pub mod route;
 pub mod send;
 pub mod serve;

@@ -1,11 +1,14 @@
 //! `switchbell check`: everything that is wrong with the configuration, at once, with the place and the remedy. What the
 //! files alone cannot tell is asked of the plugins: whether each loads, and whether it takes the settings of its targets.
 
+mod running;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::ask::Way;
 use super::output::{fail, print_for_people, print_json};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::clock::Clock;
@@ -25,6 +28,8 @@ pub(super) struct Arguments {
     /// Counts warnings as mistakes.
     #[arg(long)]
     deny_warnings: bool,
+    #[command(flatten)]
+    way: Way,
 }
 
 /// What was found.
@@ -37,6 +42,9 @@ struct Found {
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
+    if let Some(url) = &asked.way.server {
+        return running::run(file, url, asked).await;
+    }
     let found = match config::load(file, &process_environment).and_then(Loaded::whole) {
         Ok((config, mut warnings)) => match said_by_plugins(&config).await {
             Ok((mistakes, ungranted)) => {

@@ -81,6 +81,10 @@ codes! {
     UnknownMember = "unknown-member",
     /// There is no workspace of this name.
     UnknownWorkspace = "unknown-workspace",
+    /// There is no route of this name.
+    UnknownRoute = "unknown-route",
+    /// There is no target of this identity in the route.
+    UnknownTarget = "unknown-target",
     /// The owner of a route is no admin.
     NotAnAdmin = "not-an-admin",
     /// The operator does not let this workspace use it, or not for this host.
