@@ -9,7 +9,7 @@ use crate::config::{SchemaFile, reference, schema};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Whose file: the operator's (`switchbell.yaml`) or a workspace's (`workspaces/NAME.yaml`).
+    /// Which file: the operator's (`switchbell.yaml`), a workspace's (`workspaces/NAME.yaml`) or one with tests of routes.
     file: File,
     /// Prints tables for people, in Markdown, instead of a JSON Schema.
     #[arg(long)]
@@ -23,12 +23,15 @@ enum File {
     Server,
     /// An admin's, `workspaces/NAME.yaml`.
     Workspace,
+    /// One with tests of routes.
+    Test,
 }
 
 pub(super) fn run(asked: &Arguments) -> ExitCode {
     let file = match asked.file {
         File::Server => SchemaFile::Server,
         File::Workspace => SchemaFile::Workspace,
+        File::Test => SchemaFile::Test,
     };
     if asked.markdown { print(reference(file)) } else { print_json(&schema(file)) }
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::support::{prepared, root};
 
-/// The two files, by the words of the command line.
-const FILES: [&str; 2] = ["server", "workspace"];
+/// The kinds of files, by the words of the command line.
+const FILES: [&str; 3] = ["server", "workspace", "test"];
 
 /// What the program prints.
 fn printed(arguments: &[&str]) -> String {
@@ -39,7 +39,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The configuration files among the examples, each with the word for its schema: `switchbell.yaml`, and what stands in a
-/// folder `workspaces`.
+/// folder `workspaces` or `tests`.
 fn examples() -> Vec<(PathBuf, &'static str)> {
     let kind = |path: &Path| {
         let name = path.file_name()?.to_str()?;
@@ -47,6 +47,7 @@ fn examples() -> Vec<(PathBuf, &'static str)> {
         match (name, folder) {
             ("switchbell.yaml", _) => Some("server"),
             (name, "workspaces") if name.ends_with(".yaml") => Some("workspace"),
+            (name, "tests") if name.ends_with(".yaml") => Some("test"),
             _ => None,
         }
     };

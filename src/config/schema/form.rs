@@ -58,7 +58,7 @@ impl Form {
         match &self.fits {
             Fits::Words(words) => {
                 let schema = one_of_words(words, message);
-                if file == File::Workspace {
+                if file != File::Server {
                     schema
                 } else {
                     Schema { any_of: vec![schema, variable()], ..Schema::default() }
@@ -85,9 +85,9 @@ impl Form {
     fn texts(&self, file: File) -> String {
         match (&self.fits, file) {
             (Fits::Pattern(pattern), File::Server) => format!("^(?:{IS_FILLED_IN}{PIECES}|{pattern})$"),
-            (Fits::Pattern(pattern), File::Workspace) => format!("^{NO_VARIABLE}(?:{pattern})$"),
+            (Fits::Pattern(pattern), _) => format!("^{NO_VARIABLE}(?:{pattern})$"),
             (_, File::Server) => format!("^{PIECES}$"),
-            (_, File::Workspace) => format!("^{NO_VARIABLE}"),
+            (_, _) => format!("^{NO_VARIABLE}"),
         }
     }
 
@@ -141,7 +141,7 @@ fn variable() -> Schema {
 /// The schema, and in the operator's file a text with a variable in its place.
 pub(in crate::config) fn or_variable(schema: Schema, file: File) -> Schema {
     match file {
-        File::Workspace => schema,
+        File::Workspace | File::Test => schema,
         File::Server => {
             let Schema { pattern, .. } = variable();
             let types = schema.types.list().into_iter().chain(["string"]).collect();

@@ -12,7 +12,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use super::raw::{RawServer, RawWorkspace};
+use super::raw::{RawServer, RawTrials, RawWorkspace};
 use super::read::Read;
 use super::values;
 
@@ -24,13 +24,15 @@ pub(super) use written::Written;
 /// The dialect that editors know best.
 const DIALECT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// The two kinds of files.
+/// The kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum File {
     /// `switchbell.yaml`, the operator's, in which variables may stand.
     Server,
     /// `workspaces/NAME.yaml`, an admin's.
     Workspace,
+    /// A file with tests of routes.
+    Test,
 }
 
 impl File {
@@ -39,6 +41,7 @@ impl File {
         match self {
             Self::Server => "server",
             Self::Workspace => "workspace",
+            Self::Test => "test",
         }
     }
 }
@@ -47,6 +50,7 @@ impl File {
 pub fn schema(file: File) -> Schema {
     let (root, definitions) = match file {
         File::Server => (RawServer::schema(file), Vec::new()),
+        File::Test => (RawTrials::schema(file), Vec::new()),
         File::Workspace => (RawWorkspace::schema(file), vec![values::setting_definition()]),
     };
     Schema {

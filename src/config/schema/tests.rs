@@ -48,7 +48,7 @@ fn kinds() -> Vec<Kind> {
         AcknowledgedBy, By, Bytes, Claim, ClientId, ConnectorUrl loose, Except, GateMode, GrantKind, HeaderName,
         Host loose, KeyEntry loose, Level, Listen loose, MailTls, Mailbox loose, Member, Name, NamePattern, OAuthGrant,
         OnUnknown, Order, Origin loose, OutboxUri, Pin, PlaceEntry, RecipientPattern loose, Relay loose, Role, Scope,
-        SmtpUser, Span, Store, TextPattern, TimeOfDay, TokenUrl loose, ToolEntry, VariableName,
+        SmtpUser, Span, Store, TextPattern, TimeOfDay, TokenUrl loose, ToolEntry, VariableName, EventName, MarkedBy, Moment loose,
     ];
     kinds.push(zones);
     kinds
@@ -218,7 +218,8 @@ fn every_example_of_a_section_is_read() {
         RawToken,
         RawUnless,
         RawWhen,
-        RawWorkspace,
+        RawWorkspace, RawExpected, RawTrial, RawTrialEvent, RawTrialMark,
+        RawTrials,
     ];
 }
 

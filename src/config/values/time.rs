@@ -29,9 +29,14 @@ impl FromText for Span {
     }
 
     fn form() -> Form {
-        let parts: String = UNITS.iter().map(|(unit, _)| format!(r"(?:\d+{unit})?")).collect();
-        Form::pattern(format!(r"(?=\d){parts}"), &["15m", "1h30m", "90d"])
+        Form::pattern(pattern(), &["15m", "1h30m", "90d"])
     }
+}
+
+/// The pattern of a duration, for editors.
+pub(super) fn pattern() -> String {
+    let parts: String = UNITS.iter().map(|(unit, _)| format!(r"(?:\d+{unit})?")).collect();
+    format!(r"(?=\d){parts}")
 }
 
 /// A duration outside of a file.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::read::FromText;
 use super::super::schema::{Form, Words, word};
-use super::time::Span;
+use super::time::{self, Span};
 use crate::route::Acknowledged;
 
 /// A moment: how long after the start of its test, or by the calendar.
@@ -37,8 +37,7 @@ impl FromText for Moment {
 
     fn form() -> Form {
         let moment = r"\d{4}-\d\d-\d\d[Tt ]\d\d:?\d\d\S*";
-        let span = r"(?=\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?";
-        Form::pattern(format!("(?:{moment}|{span})"), &["15m", "2026-06-01T22:00:00+02:00"])
+        Form::pattern(format!("(?:{moment}|{})", time::pattern()), &["15m", "2026-06-01T22:00:00+02:00"])
     }
 }
 
