@@ -111,7 +111,7 @@ async fn write(inbox: &SqliteInbox, first: u64, count: u64) {
     let entry = |number: u64| {
         let event = Event {
             event_id: format!("e{number}"),
-            name: ["domain.active", "domain.lapsed", "reply.received", "service98.a.failed"][(number % 4) as usize]
+            name: ["domain.active", "domain.lapsed", "reply.received", "service99.a.failed"][(number % 4) as usize]
                 .to_owned(),
             subject: Some(format!("customer-{}.example", number % 20_000)),
             level: Level::ALL[(number % 3) as usize],
