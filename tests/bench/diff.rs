@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use switchbell::clock::later;
-use switchbell::config::{Config, Workspace};
+use switchbell::config::{self, Config, Workspace};
 use switchbell::inbox::sqlite::SqliteInbox;
 use switchbell::inbox::walk::walk;
 use switchbell::inbox::{Ended, Entry, Inbox, Intake};
@@ -37,24 +37,47 @@ pub async fn run() {
         write(&inbox, first, FILLED_AT_ONCE).await;
     }
     println!("  filled in {:.1} s, {} MiB", began.elapsed().as_secs_f64(), size(&path) >> 20);
+    let (old_config, new_config) = (timed(&old, "collect: { by: subject, wait: 10m }"), timed(&new, TIMING));
+    let alone = beside_a_writer(&inbox, &path, tokio::time::sleep(Duration::from_secs(2))).await.1;
+    println!("  {:<24} {alone}", "nobody looks");
     for is_simulated in [false, true] {
-        let (stop, most) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let writer =
-            tokio::spawn(go_on_writing(Arc::clone(&inbox), Arc::clone(&stop), path.clone(), Arc::clone(&most)));
         let reader = SqliteInbox::open_to_read(&path).expect("a store");
         let began = Instant::now();
-        let (decided, different) = diff(&reader, (&old.config, &new.config), is_simulated).await;
-        let took = began.elapsed();
-        stop.store(true, Ordering::SeqCst);
-        let written = writer.await.expect("a writer");
-        println!(
-            "  {:<24} {:>6.2} s for {decided} notifications, {different} of them different; {written} written meanwhile, \
-             write-ahead log {} KiB at most",
-            if is_simulated { "and simulated" } else { "decided" },
-            took.as_secs_f64(),
-            most.load(Ordering::SeqCst) >> 10,
-        );
+        let look = async {
+            let found = diff(&reader, (&old_config, &new_config), is_simulated).await;
+            (found, began.elapsed())
+        };
+        let (((decided, different), took), meanwhile) = beside_a_writer(&inbox, &path, look).await;
+        let what = if is_simulated { "decided and simulated" } else { "decided" };
+        let took = took.as_secs_f64();
+        println!("  {what:<24} {took:>6.2} s for {decided} notifications, {different} of them different; {meanwhile}");
     }
+}
+
+/// Does something while a server writes; what came of it, and of the writing in words.
+async fn beside_a_writer<T>(inbox: &Arc<SqliteInbox>, path: &Path, work: impl Future<Output = T>) -> (T, String) {
+    let (stop, most) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let writer = go_on_writing(Arc::clone(inbox), Arc::clone(&stop), path.to_owned(), Arc::clone(&most));
+    let writer = tokio::spawn(writer);
+    let done = work.await;
+    stop.store(true, Ordering::SeqCst);
+    let written = writer.await.expect("a writer");
+    let most = most.load(Ordering::SeqCst) >> 10;
+    (done, format!("{written} written meanwhile, write-ahead log {most} KiB at most"))
+}
+
+/// Timing with every stage that gathers.
+const TIMING: &str = "collect: { by: subject, wait: 5m }, at_most: { count: 100, per: 1h }, \
+                      hold: { from: \"22:00\", to: \"07:00\", zone: UTC, except: urgent }";
+
+/// The configuration with this timing at the target that most goes to.
+fn timed(world: &World, timing: &str) -> Config {
+    let file = world.path("workspaces/acme.yaml");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let with = "with: { webhook: { secret: hook } }";
+    std::fs::write(file, text.replacen(with, &format!("{with}, {timing}"), 1)).expect("a file");
+    let environment = |name: &str| (name == "HOOK").then(|| "http://127.0.0.1:9/services/T0/B0/x".into());
+    config::load(&world.path("switchbell.yaml"), &environment).expect("a configuration").config
 }
 
 async fn diff(inbox: &SqliteInbox, (old, new): (&Config, &Config), is_simulated: bool) -> (u64, u64) {
@@ -111,7 +134,7 @@ async fn write(inbox: &SqliteInbox, first: u64, count: u64) {
     let entry = |number: u64| {
         let event = Event {
             event_id: format!("e{number}"),
-            name: ["domain.active", "domain.lapsed", "reply.received", "service98.a.failed"][(number % 4) as usize]
+            name: ["domain.active", "domain.lapsed", "reply.received", "service99.a.failed"][(number % 4) as usize]
                 .to_owned(),
             subject: Some(format!("customer-{}.example", number % 20_000)),
             level: Level::ALL[(number % 3) as usize],

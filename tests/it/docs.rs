@@ -2,6 +2,7 @@
 //!
 //! A `yaml` block whose first line is `# switchbell.yaml` or `# workspaces/NAME.yaml` is such a file. One with `, in a
 //! route` after its name is a part of a route. A workspace's file goes with the operator's file that stands before it.
+//! `# tests/NAME.yaml` is a file of tests of routes.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -89,7 +90,7 @@ fn configurations(text: &str) -> Vec<(String, String)> {
                     pairs.push((operator, workspace));
                 }
             }
-        } else {
+        } else if !name.starts_with("# tests/") {
             panic!("a yaml block names no file in its first line: {name}");
         }
     }
@@ -241,11 +242,24 @@ fn every_command_that_a_document_shows_is_one() {
 }
 
 #[test]
+fn the_tests_of_routes_that_a_document_shows_pass() {
+    let shown = blocks(&text(Path::new("docs/testing-routes.md")), &["yaml"]);
+    let [operator, workspace, tests] = shown.as_slice() else { panic!("a configuration and its tests are shown") };
+    let folder = folder(operator, workspace);
+    fs::create_dir(folder.path().join("tests")).unwrap();
+    fs::write(folder.path().join("tests/shown.yaml"), tests).unwrap();
+    let output = switchbell().current_dir(&folder).args(["test", "tests"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("2 tests: all passed"), "{said}");
+}
+
+#[test]
 fn every_key_of_the_configuration_is_described() {
     let folder = fs::read_dir(root().join("src/config/raw")).unwrap();
     let files = folder.map(|entry| Path::new("src/config/raw").join(entry.unwrap().file_name()));
     let declared: String = files.chain([PathBuf::from("src/config/raw.rs")]).map(|file| text(&file)).collect();
     let described = text(Path::new("docs/configuration.md")) + &text(Path::new("docs/admin.md"));
+    let described = described + &text(Path::new("docs/testing-routes.md"));
     let words: BTreeSet<&str> = described.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let is_declaration = |line: &&str| line.contains("\" => ") || line.contains("not yet: [");
     let lines = declared.lines().filter(is_declaration);
