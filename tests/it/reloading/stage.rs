@@ -24,9 +24,10 @@ impl Restless {
     fn new(file: PathBuf) -> Self {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
+            let mut time = SystemTime::UNIX_EPOCH;
             while receiver.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                let touched =
-                    fs::File::options().write(true).open(&file).map(|file| file.set_modified(SystemTime::now()));
+                time += Duration::from_secs(1);
+                let touched = fs::File::options().write(true).open(&file).map(|file| file.set_modified(time));
                 if touched.is_err() {
                     break;
                 }
