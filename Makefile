@@ -14,9 +14,10 @@ NODE_OUTBOXES := $(patsubst %,examples/outbox-typescript/%/node_modules/.ready,v
 RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 MODELS        := tests/peers/models/node_modules/.ready
-PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp)
+EDITOR_TOOLS  := tests/peers/editor/node_modules/.ready
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit)
 
-.PHONY: demo test lint bench plugins guests deps clean
+.PHONY: demo test lint bench plugins guests deps schema clean
 
 ## Runs the main job on this machine and shows what it does; Ctrl-C stops it.
 demo: plugins $(PYTHON_OUTBOX)
@@ -49,6 +50,10 @@ define components
 	  cmp -s $$built $(4)/$$name.wasm || cp $$built $(4)/$$name.wasm || exit 1; done
 endef
 
+## Writes what `switchbell schema` prints now: the schemas beside the examples, the tables in the documents.
+schema:
+	UPDATE_EXPECT=1 $(CARGO) test --quiet --test it -- schema::every_example_names schema::the_tables
+
 ## Builds the first-party plugins into dist/plugins.
 plugins: wasm-target
 	$(call components,$(PLUGINS),switchbell-plugin-,switchbell_plugin_,dist/plugins)
@@ -62,7 +67,7 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) debian
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) $(EDITOR_TOOLS) debian
 
 # What is no package of a language: it is installed where that is allowed, else it is said what to do.
 .PHONY: debian

@@ -2,6 +2,7 @@
 
 mod files;
 mod polling;
+mod reload;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +19,7 @@ use crate::config::Config;
 use crate::fetch::mcp::Connectors;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
+use crate::reload::{Handle, Status};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
@@ -30,8 +33,10 @@ use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
 use crate::wasm::catalog::{PluginProblem, depot};
 use crate::wasm::{Compiler, Sandbox, SandboxError, Settings};
-use polling::Polling;
 pub use polling::poll_once;
+use polling::{Making, Polling};
+pub use reload::{Environment, Origin};
+use reload::{Followers, Reloads};
 
 /// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
 const GRACE: Duration = Duration::from_millis(1_000);
@@ -73,38 +78,38 @@ pub struct App {
     inbox: Arc<dyn Inbox>,
     address: SocketAddr,
     problems: Vec<PluginProblem>,
+    reload: Handle,
     stop: Stop,
     tasks: JoinSet<()>,
 }
 
 impl App {
-    /// Starts everything: the store, the sandbox and its plugins, the dispatcher, a poller for each outbox.
+    /// Starts everything: the store, the sandbox and its plugins, the dispatcher, a poller for each outbox. A configuration
+    /// that was read from files is followed from then on.
     ///
     /// # Errors
     /// When the store is in use or unusable. A plugin that does not load is a problem of its own
     /// ([`App::plugin_problems`]) and stops nothing.
-    pub async fn start(config: Arc<Config>, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, StartError> {
+    pub async fn start(
+        origin: impl Into<Origin>,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, StartError> {
+        let Origin { config, files } = origin.into();
         files::allow_all();
         let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
         let refused = |error| StartError::Listen(config.listen, error);
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let keys = Keys::new(&inbox.key());
-        let settings = Settings {
-            key: Some(keys.sandbox()),
-            compiled: Some(depot::root(&config.store).join(depot::COMPILED)),
-            compiler: Compiler::of_this_program(),
-            ..Settings::new(config.plugins.limits)
-        };
-        let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
-        let ground = Ground { sandbox, config: Arc::clone(&config), inbox: Arc::clone(&inbox), clock: clock.clone() };
-        let upgrades = Upgrades::open(ground).await.map_err(StartError::Plugins)?;
+        let upgrades = open_plugins(&config, &keys, &inbox, &clock).await?;
         let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
         let (book, mistakes) = book(&config, &catalog, &keys).await;
         for mistake in mistakes {
             tracing::error!("{}", mistake.to_string().trim_end());
         }
-        let connectors = polling::connectors(&config, &clock);
+        let making = Making::new(&clock);
+        let connectors = making.connectors(&config);
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
         let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
         let means = Arc::new(Means {
@@ -125,21 +130,40 @@ impl App {
         let plugins = upgrades.handle();
         tasks.spawn(upgrades.run(stop.soon.clone()));
         tasks.spawn(deliver(dispatcher, Arc::clone(&connectors), stop.clone()));
-        tasks.spawn(effects.tend(stop.soon.clone()));
+        tasks.spawn(effects.clone().tend(stop.soon.clone()));
         tasks.spawn(tend(Arc::clone(&connectors), stop.soon.clone()));
-        let (pollers, seats) = Polling::new(&config, &inbox, &clock, &observer, connectors).pollers().await;
-        for poller in pollers {
-            tasks.spawn(poller.run(stop.soon.clone()));
-        }
-        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: Arc::clone(&config) };
-        let served = Served { seats, desk, inquiry: inquiry(&means, plugins.clone()), plugins };
+        let (latest, current) = watch::channel(Arc::clone(&config));
+        let mut polling = Polling::new(current.clone(), &inbox, &clock, &observer, &stop.soon);
+        polling.follow(&connectors.known()).await;
+        let (reload, asked) = Handle::new(Status::default());
+        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current };
+        let inquiry = inquiry(&means, plugins.clone());
+        let served = Served { seats: polling.seats(), desk, inquiry, plugins: plugins.clone(), reload: reload.clone() };
         match control::listen(&config.store) {
             Ok(socket) => drop(tasks.spawn(control::serve(socket, served, stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
+        let (inbox_of, metrics_of) = (Arc::clone(&inbox), Arc::clone(&metrics));
+        let followers = Followers {
+            plugins,
+            effects,
+            connectors,
+            making,
+            polling,
+            latest,
+            inbox: inbox_of,
+            clock,
+            metrics: metrics_of,
+        };
+        tasks.spawn(Reloads::new(followers, asked, files).run(stop.soon.clone()));
         tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
-        Ok(Self { inbox, address, problems, stop, tasks })
+        Ok(Self { inbox, address, problems, reload, stop, tasks })
+    }
+
+    /// Asks for reloads, and tells how the configuration stands.
+    pub fn reload(&self) -> &Handle {
+        &self.reload
     }
 
     /// The store, to be read.
@@ -194,6 +218,24 @@ fn inquiry(means: &Arc<Means>, plugins: upgrade::Handle) -> Inquiry {
         loading: Loading::Asked(plugins),
         sight: Sight::Live(Arc::clone(means)),
     }
+}
+
+/// The plugins of a configuration, as they ran before.
+async fn open_plugins(
+    config: &Arc<Config>,
+    keys: &Keys,
+    inbox: &Arc<dyn Inbox>,
+    clock: &Clock,
+) -> Result<Upgrades, StartError> {
+    let settings = Settings {
+        key: Some(keys.sandbox()),
+        compiled: Some(depot::root(&config.store).join(depot::COMPILED)),
+        compiler: Compiler::of_this_program(),
+        ..Settings::new(config.plugins.limits)
+    };
+    let sandbox = Sandbox::new(settings).map_err(StartError::Sandbox)?;
+    let ground = Ground { sandbox, config: Arc::clone(config), inbox: Arc::clone(inbox), clock: clock.clone() };
+    Upgrades::open(ground).await.map_err(StartError::Plugins)
 }
 
 /// Makes attempts until told to stop; then nobody calls a tool any more.

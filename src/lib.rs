@@ -24,6 +24,7 @@ pub mod findings;
 pub mod inbox;
 pub mod notification;
 pub mod private_file;
+pub mod reload;
 pub mod route;
 pub mod send;
 pub mod serve;

@@ -32,7 +32,7 @@ pub(super) struct Way {
     /// Asks the server that runs on this machine over the same store, which answers by its own configuration, plugins, lanes
     /// and limits.
     #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    server: Option<String>,
+    pub(super) server: Option<String>,
 }
 
 /// Who answers.

@@ -15,9 +15,12 @@ mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod reload;
+mod routes;
 mod schema;
 mod serve;
 mod table;
+mod test;
 mod way;
 
 use std::collections::BTreeSet;
@@ -71,6 +74,13 @@ enum Command {
     Explain(Box<explain::Arguments>),
     /// Shows what a notification would have each target sent, and sends nothing.
     Preview(Box<preview::Arguments>),
+    /// Compares what configurations make of what came.
+    #[command(subcommand)]
+    Routes(routes::Command),
+    /// Runs the tests of routes in a folder.
+    Test(test::Arguments),
+    /// Has the running server read its configuration again, and says what changed.
+    Reload(reload::Arguments),
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -114,6 +124,9 @@ pub fn main() -> ExitCode {
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,
+            Command::Routes(command) => routes::run(&arguments.config, &command).await,
+            Command::Test(asked) => test::run(&arguments.config, &asked),
+            Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

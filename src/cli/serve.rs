@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::load;
-use super::output::fail;
-use crate::app::App;
+use super::COULD_NOT_RUN;
+use super::output::{fail, tell};
+use crate::app::{App, Origin};
 use crate::clock::Clock;
+use crate::config::process_environment;
 use crate::telemetry::{Nobody, log_to_stderr};
 
 /// Said when a part of the server ended by itself, which it never should.
@@ -18,29 +19,59 @@ pub(super) const BROKEN: &str = "a part of the server ended by itself; please re
 
 pub(super) async fn run(file: &Path) -> ExitCode {
     log_to_stderr("info");
-    let mut signals = match Signals::listen() {
+    let (mut signals, mut hangups) = match Signals::listen().and_then(|signals| Ok((signals, Hangups::listen()?))) {
         Ok(signals) => signals,
         Err(error) => return fail(error),
     };
-    let config = match load(file) {
-        Ok(config) => config,
-        Err(code) => return code,
+    let origin = match Origin::read(file, Arc::new(process_environment)) {
+        Ok((origin, warnings)) => {
+            warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+            origin
+        }
+        Err(problems) => {
+            tell(problems);
+            return ExitCode::from(COULD_NOT_RUN);
+        }
     };
-    let mut app = match App::start(Arc::clone(&config), Clock::system(), Arc::new(Nobody)).await {
+    let config = Arc::clone(origin.config());
+    let mut app = match App::start(origin, Clock::system(), Arc::new(Nobody)).await {
         Ok(app) => app,
         Err(error) => return fail(error),
     };
     let outboxes: usize = config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum();
     let (listen, store) = (app.address(), config.store.display());
     tracing::info!(%listen, workspaces = config.workspaces.len(), outboxes, %store, "ready");
-    tokio::select! {
-        () = signals.stop_asked() => {}
-        () = app.broken() => return fail(BROKEN),
+    let reload = app.reload().clone();
+    loop {
+        tokio::select! {
+            () = signals.stop_asked() => break,
+            () = hangups.asked() => reload.ask(),
+            () = app.broken() => return fail(BROKEN),
+        }
     }
     tracing::info!("stopping");
     app.stop().await;
     tracing::info!("stopped");
     ExitCode::SUCCESS
+}
+
+/// The signal that asks for a reload: SIGHUP, as `kill -HUP` and systemd's `ExecReload` send it.
+#[derive(Debug)]
+struct Hangups(Signal);
+
+impl Hangups {
+    /// Listens from now on, so that no such signal ends the process any more; one that comes while the server starts is
+    /// heard once it has started.
+    fn listen() -> std::io::Result<Self> {
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    /// Ready when one has come.
+    async fn asked(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending().await
+        }
+    }
 }
 
 /// The signals that ask for a stop: Ctrl-C and SIGTERM.

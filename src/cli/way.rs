@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::control::{Control, NoAnswer};
 use super::load;
 use super::output::{fail, tell};
@@ -90,6 +92,7 @@ async fn alone(file: &Path, places: &Places) -> Result<Desk, ExitCode> {
     let book = Arc::new(book_without_plugins(&config));
     inbox.adopt(book, None, clock.now()).await.map_err(fail)?;
     tell("no server runs: this is written to the store, and acted on once one does");
+    let config = watch::channel(config).1;
     Ok(Desk { inbox: Arc::new(inbox), clock, config })
 }
 

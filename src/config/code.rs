@@ -81,6 +81,10 @@ codes! {
     UnknownMember = "unknown-member",
     /// There is no workspace of this name.
     UnknownWorkspace = "unknown-workspace",
+    /// There is no route of this name.
+    UnknownRoute = "unknown-route",
+    /// There is no target of this identity in the route.
+    UnknownTarget = "unknown-target",
     /// The owner of a route is no admin.
     NotAnAdmin = "not-an-admin",
     /// The operator does not let this workspace use it, or not for this host.
@@ -184,7 +188,8 @@ mod tests {
             let row = format!("| `{}` | {} |\n", code.as_str(), code.about());
             assert!(documented.contains(&row), "docs/check.md lacks: {row}");
         }
-        let rows = documented.split("\n## Codes\n").nth(1).unwrap().lines().filter(|line| line.starts_with("| `")).count();
+        let rows =
+            documented.split("\n## Codes\n").nth(1).unwrap().lines().filter(|line| line.starts_with("| `")).count();
         assert_eq!(rows, Code::ALL.len(), "docs/check.md has a code that is none");
     }
 

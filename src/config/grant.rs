@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::notification::Name;
 
 /// What the operator lets one plugin reach.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grant {
     /// HTTP origins.
     pub http: Vec<HttpGrant>,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,6 +49,15 @@ pub enum PluginFolder {
     MayBeAbsent,
     /// Nobody looks: no plugin is unknown.
     NotAsked,
+}
+
+/// What runs while files are read again.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// What the workspaces run on.
+    pub texts: &'a Texts,
+    /// Where the process listens, whatever the file says: what may be reached depends on it.
+    pub listen: SocketAddr,
 }
 
 /// A configuration, and what in it deserves a look.
@@ -129,12 +139,12 @@ pub fn load(file: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Resu
 /// # Errors
 /// Every mistake at once, when the operator's file has one.
 pub fn load_with(file: &Path, reading: &Reading<'_>) -> Result<Loaded, Problems> {
-    read_files(file, reading, &Texts::new()).loaded
+    read_files(file, reading, None).loaded
 }
 
-/// The same, saying what was read. A workspace whose file has mistakes goes on with its text in `before`, if that is good
+/// The same, saying what was read. A workspace whose file has mistakes goes on with what it is `running` on, if that is good
 /// beside the operator's file as it is now.
-pub fn read_files(file: &Path, reading: &Reading<'_>, before: &Texts) -> FilesRead {
+pub fn read_files(file: &Path, reading: &Reading<'_>, running: Option<Running<'_>>) -> FilesRead {
     let mut report = read_file(file);
     let mut declared = Declared::default();
     let raw = read_tree(&mut report).and_then(|mut root| {
@@ -144,15 +154,20 @@ pub fn read_files(file: &Path, reading: &Reading<'_>, before: &Texts) -> FilesRe
         RawServer::read(&root, &mut report)
     });
     let folder = Folder::of(file);
-    let server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
+    let mut server = raw.map(|raw| check::server(raw, &folder, reading, &mut report));
     let files = match &server {
         Some(server) => load::workspace_files(server.workspaces.as_ref(), &mut report),
         None => Vec::new(),
     };
     let mut parts = Vec::new();
-    if let Some(server) = &server {
-        let load = |(name, file): &(Name, PathBuf)| Part::load((name, file), (server, &mut declared), before.get(name));
-        parts = files.iter().map(load).collect();
+    if let Some(server) = &mut server {
+        let listen = server.listen;
+        server.listen = running.map_or(listen, |running| running.listen);
+        for (name, file) in &files {
+            let before = running.and_then(|running| running.texts.get(name));
+            parts.push(Part::load((name, file), (server, &mut declared), before));
+        }
+        server.listen = listen;
         let names = files.iter().map(|(name, _)| name).collect();
         check::mentioned_workspaces(server, &names, &mut report);
         // A workspace whose file has mistakes may seem to lack what it has.
@@ -214,7 +229,11 @@ impl Part {
 }
 
 /// None when the report has a mistake.
-fn workspace(name: &Name, (server, declared): (&Server, &mut Declared), report: &mut Report) -> Option<Workspace> {
+pub(super) fn workspace(
+    name: &Name,
+    (server, declared): (&Server, &mut Declared),
+    report: &mut Report,
+) -> Option<Workspace> {
     report.know_secrets(server.secrets.keys().map(Name::as_str));
     let mut root = read_tree(report)?;
     variables::refuse(&mut root, report);

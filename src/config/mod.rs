@@ -5,6 +5,8 @@
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
+mod beside;
+mod changes;
 mod check;
 mod code;
 mod credential;
@@ -30,6 +32,7 @@ mod section;
 mod source;
 mod suggest;
 mod syntax;
+mod trial;
 mod trust;
 mod unused;
 mod values;
@@ -51,20 +54,23 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use beside::{FileKind, file_kind, workspace_beside};
+pub use changes::{Change, Changes, How, What};
 pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};
 pub use loaded::{
-    FilesRead, Loaded, PluginFolder, Reading, Secrets, Texts, load, load_with, process_environment, read_files,
+    FilesRead, Loaded, PluginFolder, Reading, Running, Secrets, Texts, load, load_with, process_environment, read_files,
 };
 pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
+pub use problem::{Problem, Problems, Severity, SourceLine, Told, in_order};
 pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;
+pub use trial::{Expected, Trial, TrialEvent, TrialFile, TrialMark, trials};
 pub use trust::{GateMode, KeyId, TrustedKey};
 
 /// The whole configuration.
@@ -186,6 +192,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     values::duration(text)
 }
 
+/// A duration as it would be written in a configuration: `1h30m`.
+pub fn duration_text(duration: Duration) -> String {
+    values::show(duration)
+}
+
 /// A grant for HTTP as configurations write it: `host`, `host:port` or `*.suffix`, https unless it begins with `http://`.
 ///
 /// # Errors
@@ -204,7 +215,7 @@ pub enum Role {
 }
 
 /// One MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connector {
     /// Its name in the workspace.
     pub name: Name,
@@ -221,7 +232,7 @@ pub struct Connector {
 }
 
 /// How a connector is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A program that speaks MCP on its standard input and output.
     Stdio {

@@ -7,6 +7,7 @@ mod route;
 mod secret;
 mod server;
 mod timing;
+mod trial;
 
 pub(super) use connector::{RawAuth, RawConnector, RawOAuth, RawOutbox, RawOwnPoll, RawSecretName};
 pub(super) use mail::RawMail;
@@ -15,3 +16,4 @@ pub(super) use route::{RawRoute, RawTarget, RawWhen, RawWorkspace};
 pub(super) use secret::{RawSecret, RawSource, RawSourceCommand, RawToken};
 pub(super) use server::{RawCommand, RawEntry, RawEntryOutbox, RawPoll, RawServer};
 pub(super) use timing::{RawAfter, RawAtMost, RawCollect, RawHold, RawRetry, RawUnless};
+pub(super) use trial::{EVENTS_MAX, RawExpected, RawTrial, RawTrialEvent, RawTrialMark, RawTrials};

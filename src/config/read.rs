@@ -264,7 +264,7 @@ impl<T: Read> Read for OneOrMore<T> {
     fn schema(file: File) -> Schema {
         let one = T::schema(file);
         let list = Schema { min_items: Some(1), max_items: Some(ITEMS_MAX), ..Schema::list(one.clone()) };
-        Schema::either(vec![one, list])
+        Schema::either(&format!("{}, or a list of such,", T::WANTED), one, list)
     }
 }
 

@@ -8,6 +8,7 @@ use super::HostPattern;
 use crate::notification::Name;
 
 /// A secret: what it is worth, and the one place it may be put.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// Its value, or how one is had; never printed.
     pub value: SecretValue,
@@ -24,7 +25,7 @@ pub struct Secret {
 }
 
 /// What a secret is worth.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum SecretValue {
     /// A text from the environment, a file or a command.
     Fixed(String),
@@ -104,7 +105,7 @@ impl fmt::Display for SecretPlace {
 }
 
 /// `oauth:` of a secret (RFC 6749): how an access token is had.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenSource {
     /// The token endpoint.
     pub token_url: Url,
@@ -119,7 +120,7 @@ pub struct TokenSource {
 }
 
 /// By what right an access token is had.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum TokenGrant {
     /// The client's own id and secret (RFC 6749 §4.4).
     ClientCredentials {

@@ -140,11 +140,8 @@ impl Section {
         let refused = |(name, message): (&'static str, &str)| (name, Schema::nothing(message));
         properties.extend(self.elsewhere.iter().map(|(name, message)| refused((*name, *message))));
         properties.extend(self.not_yet.iter().map(|name| refused((*name, &not_supported(name)))));
-        let snippet = examples.first().map(|example| Snippet {
-            label: self.name.trim_start_matches("Raw").to_ascii_lowercase(),
-            description: self.about.trim().to_owned(),
-            body: example.to_fill_in(),
-        });
+        let label = in_words(self.name.trim_start_matches("Raw"));
+        let snippet = examples.first().map(|example| Snippet::of(&label, self.about.trim(), example));
         Schema {
             types: "object".into(),
             properties,
@@ -161,7 +158,7 @@ impl Section {
 impl Key {
     /// The schema of what stands under it. Its examples are those that the examples of the section have there.
     fn schema(&self, file: File, of_section: &[Written]) -> Schema {
-        let mut schema = (self.schema)(file).described(self.about.trim());
+        let mut schema = (self.schema)(file);
         let mut examples: Vec<Written> = Vec::new();
         for example in of_section.iter().filter_map(|example| example.get(self.name)) {
             if !examples.contains(example) {
@@ -169,13 +166,25 @@ impl Key {
             }
         }
         if !examples.is_empty() {
-            schema.examples = examples;
+            schema = schema.with_examples(examples);
         }
         if let Need::Default(text) = self.need {
             schema.default = Some(Written::plain(text));
         }
-        schema
+        schema.described(self.about.trim())
     }
+}
+
+/// `HttpGrant` as `http grant`.
+fn in_words(name: &str) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 fn not_supported(key: &str) -> String {

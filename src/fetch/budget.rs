@@ -2,10 +2,12 @@
 //! it goes on with the one that was put off first.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::Notify;
 
 use crate::clock::{Clock, later, until};
 
@@ -15,7 +17,9 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// At most so many reads in any minute.
 #[derive(Debug)]
 pub struct Budget {
-    per_minute: u32,
+    per_minute: AtomicU32,
+    /// Told when the limit is another.
+    changed: Notify,
     clock: Clock,
     /// When reads were made, oldest first: at most as many as are allowed.
     made: Mutex<VecDeque<Timestamp>>,
@@ -26,12 +30,24 @@ pub struct Budget {
 impl Budget {
     /// A budget of `per_minute` reads, at least one.
     pub fn new(per_minute: u32, clock: Clock) -> Self {
-        Self { per_minute: per_minute.max(1), clock, made: Mutex::default(), line: tokio::sync::Mutex::default() }
+        Self {
+            per_minute: AtomicU32::new(per_minute.max(1)),
+            changed: Notify::new(),
+            clock,
+            made: Mutex::default(),
+            line: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Allows so many from now on, at least one; the reads of the last minute count as they did.
+    pub fn allow(&self, per_minute: u32) {
+        self.per_minute.store(per_minute.max(1), Ordering::Relaxed);
+        self.changed.notify_one();
     }
 
     /// Reads that are allowed in a minute.
     pub fn per_minute(&self) -> u32 {
-        self.per_minute
+        self.per_minute.load(Ordering::Relaxed)
     }
 
     /// Reads that may be made right now.
@@ -39,14 +55,18 @@ impl Budget {
         let now = self.clock.now();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         forget_old(&mut made, now);
-        self.per_minute.saturating_sub(u32::try_from(made.len()).unwrap_or(u32::MAX))
+        self.per_minute().saturating_sub(u32::try_from(made.len()).unwrap_or(u32::MAX))
     }
 
     /// Ready when a read may be made, which then counts. Dropping the future leaves the line.
     pub async fn take(&self) {
         let _first = self.line.lock().await;
         while let Some(wait) = self.try_take() {
-            self.clock.sleep(wait).await;
+            tokio::select! {
+                () = self.clock.sleep(wait) => {}
+                // Only the first in line waits here.
+                () = self.changed.notified() => {}
+            }
         }
     }
 
@@ -62,7 +82,7 @@ impl Budget {
         let now = self.clock.now();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         forget_old(&mut made, now);
-        let over = (made.len() + 1).saturating_sub(self.per_minute.try_into().unwrap_or(usize::MAX));
+        let over = (made.len() + 1).saturating_sub(self.per_minute().try_into().unwrap_or(usize::MAX));
         match over.checked_sub(1).and_then(|last| made.get(last)) {
             Some(&made_at) => Some(until(now, later(made_at, WINDOW))),
             None => {
@@ -88,6 +108,27 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn another_limit_counts_at_once_and_forgets_no_read() {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let budget = Arc::new(Budget::new(1, clock.clone()));
+        budget.take().await;
+        let (sender, mut taken) = mpsc::unbounded_channel();
+        let waiting = Arc::clone(&budget);
+        let waits = tokio::spawn(async move {
+            waiting.take().await;
+            sender.send(()).unwrap();
+        });
+        tokio::task::yield_now().await;
+        assert!(taken.try_recv().is_err());
+        budget.allow(2);
+        assert_eq!(taken.recv().await, Some(()), "it does not wait for the minute any more");
+        waits.await.unwrap();
+        assert_eq!((budget.per_minute(), budget.left()), (2, 0));
+        budget.allow(0);
+        assert_eq!((budget.per_minute(), budget.left()), (1, 0));
+    }
 
     #[test]
     fn no_minute_has_more_reads_than_are_allowed() {

@@ -53,6 +53,8 @@ pub struct News {
     pub claims: Vec<Claim>,
     /// Queues of which something is due then, at the earliest.
     pub due: Vec<(QueueKey, Timestamp)>,
+    /// Deliveries that were cancelled because their target is gone: what was decided or begun before it went, by queue.
+    pub cancelled: Vec<(QueueKey, u64)>,
 }
 
 /// What a store that takes up a [`Book`](super::book::Book) knows already.

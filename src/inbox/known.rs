@@ -32,6 +32,8 @@ pub struct Known {
     pub effective_level: Level,
     /// What it takes of a digest ([`bytes_in_digest`](crate::route::timing::bytes_in_digest)).
     pub bytes: u64,
+    /// Whether it came with the first answer of its source: it owes nothing.
+    pub is_first: bool,
     /// Who acknowledged it, and when.
     pub acknowledged: Option<Mark>,
 }

@@ -14,6 +14,7 @@ mod recording;
 pub mod sqlite;
 mod store;
 mod target_state;
+pub mod walk;
 
 use std::fmt;
 use std::sync::Arc;

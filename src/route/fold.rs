@@ -48,6 +48,20 @@ pub enum Way {
     Suppressed,
 }
 
+impl Way {
+    /// What a reader calls it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Escalation => "escalation",
+            Self::Digest => "digest",
+            Self::Hold => "hold",
+            Self::Surplus => "surplus",
+            Self::Suppressed => "suppressed",
+        }
+    }
+}
+
 /// What became of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
@@ -153,6 +167,16 @@ impl Fold {
     /// When something is due next; none when nothing waits.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|&(at, _)| at)
+    }
+
+    /// How many deliveries wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether an acknowledgement makes deliveries needless.
+    pub fn has_unless(&self) -> bool {
+        self.timing.unless.is_some()
     }
 
     /// What became of deliveries since this was asked last, in its order.

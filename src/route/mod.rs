@@ -1,14 +1,17 @@
 //! Who is owed what: pure decisions, shared by delivery, explanation and tests.
 
 mod cover;
+pub mod diff;
 mod entry;
 pub mod fold;
 pub mod forecast;
 mod glob;
 mod hold;
 mod plan;
+pub mod rehearsal;
 mod select;
 pub mod timing;
+pub mod trial;
 
 pub use cover::name_covers;
 pub use entry::entry;

@@ -48,6 +48,19 @@ pub enum Field {
     Level,
 }
 
+impl Field {
+    /// The key it is written under.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Name => "name",
+            Self::Not => "not",
+            Self::Subject => "subject",
+            Self::Level => "level",
+        }
+    }
+}
+
 /// One condition of a route on one notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {

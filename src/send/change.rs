@@ -1,12 +1,12 @@
-//! Another version of a plugin, or none, while attempts are made.
+//! Another version of a plugin, or none, and another configuration, while attempts are made.
 
 use std::sync::Arc;
 
 use super::rules::rebook;
-use super::{Current, Dispatcher};
+use super::{Current, Dispatcher, Done, Means, notice};
 use crate::config::Problem;
-use crate::inbox::InboxError;
-use crate::inbox::book::{Admission, Book};
+use crate::inbox::book::{Admission, Book, QueueKey};
+use crate::inbox::{Adopted, InboxError};
 use crate::notification::Name;
 use crate::wasm::Catalog;
 
@@ -49,12 +49,60 @@ impl Dispatcher {
         self.means.live.set(Current { config, catalog, book });
     }
 
-    async fn adopt(&self, book: &Arc<Book>) -> Result<(), InboxError> {
+    /// Has attempts that are claimed from now on made by another configuration, with these plugins. Those under way go on
+    /// with what they have. One task does this and [`Dispatcher::change`] at a time.
+    ///
+    /// Returns what was cancelled because its target is gone, by queue; its workspace is told.
+    ///
+    /// # Errors
+    /// When the store refuses; then everything is as it was.
+    pub async fn configure(&self, after: Current) -> Result<Vec<(QueueKey, u64)>, InboxError> {
+        let before = self.means.live.get();
+        // What a target that moved is claimed for at once must find it there.
+        self.means.live.configure(after.clone());
+        match self.adopt(&after.book).await {
+            Ok(adopted) => {
+                if let Err(error) = tell_cancelled(&self.means, &adopted.cancelled).await {
+                    tracing::error!(%error, "a notice about deliveries that were cancelled cannot be written");
+                }
+                Ok(adopted.cancelled)
+            }
+            Err(error) => {
+                self.means.live.set(Current::clone(&before));
+                self.means.queues.take_up(&before.book);
+                Err(error)
+            }
+        }
+    }
+
+    async fn adopt(&self, book: &Arc<Book>) -> Result<Adopted, InboxError> {
         let (queues, now) = (Arc::clone(&self.means.queues), self.means.clock.now());
         queues.take_up(book);
         let admission: Arc<dyn Admission> = Arc::clone(&queues) as Arc<dyn Admission>;
         let adopted = self.means.inbox.adopt(Arc::clone(book), Some(admission), now).await?;
         queues.restore(&adopted);
-        Ok(())
+        Ok(adopted)
     }
+
+    /// Tells of deliveries that the store cancelled by itself.
+    pub(super) async fn tell_stranded(self: Arc<Self>, cancelled: Vec<(QueueKey, u64)>) -> Done {
+        if let Err(error) = tell_cancelled(&self.means, &cancelled).await {
+            tracing::error!(%error, "a notice about deliveries that were cancelled cannot be written");
+        }
+        Done::Told
+    }
+}
+
+/// Tells each workspace of what was cancelled because its target is gone.
+pub(super) async fn tell_cancelled(means: &Means, cancelled: &[(QueueKey, u64)]) -> Result<(), InboxError> {
+    let (current, now) = (means.live.get(), means.clock.now());
+    for (queue, deliveries) in cancelled {
+        let workspace = &queue.workspace;
+        tracing::warn!(%workspace, %queue, deliveries, "cancelled: the target is not in the configuration any more");
+        let workspace = current.config.workspaces.get(workspace);
+        if let Some(told) = workspace.and_then(|known| notice::cancelled(known, queue, *deliveries, now)) {
+            means.inbox.accept(told).await?;
+        }
+    }
+    Ok(())
 }

@@ -40,6 +40,7 @@ use crate::route::Decision;
 use crate::telemetry::Observer;
 use attempt::{Seen, Watch, in_milliseconds};
 use dry::sampling::{Samples, Taken};
+use keys::Keys;
 use notice::{Blocked, Notice};
 use upgrade::probation::{Probation, Suspect};
 
@@ -77,6 +78,8 @@ pub struct Dispatcher {
 enum Done {
     /// An attempt ended or rests.
     Attempted,
+    /// Something was told.
+    Told,
     /// What is due was claimed.
     Claimed(Vec<Claim>),
 }
@@ -87,20 +90,13 @@ impl Dispatcher {
     /// # Errors
     /// When the store refuses.
     pub async fn start(means: Arc<Means>, observer: Arc<dyn Observer>) -> Result<Arc<Self>, InboxError> {
-        let Current { config, book, .. } = &*means.live.get();
+        let Current { book, .. } = &*means.live.get();
         let (queues, now) = (Arc::clone(&means.queues), means.clock.now());
         let admission: Arc<dyn Admission> = Arc::clone(&queues) as Arc<dyn Admission>;
         queues.take_up(book);
         let adopted = means.inbox.adopt(Arc::clone(book), Some(admission), now).await?;
         queues.restore(&adopted);
-        for (queue, deliveries) in &adopted.cancelled {
-            let workspace = &queue.workspace;
-            tracing::warn!(%workspace, %queue, deliveries, "cancelled: the target is not in the configuration any more");
-            let workspace = config.workspaces.get(workspace);
-            if let Some(told) = workspace.and_then(|known| notice::cancelled(known, queue, *deliveries, now)) {
-                means.inbox.accept(told).await?;
-            }
-        }
+        change::tell_cancelled(&means, &adopted.cancelled).await?;
         let (blocked, samples) = (Blocked::default(), Samples::default());
         let probation = Arc::new(Probation::new(means.clock.clone()));
         Ok(Arc::new(Self { means, observer, blocked, samples, probation }))
@@ -109,6 +105,16 @@ impl Dispatcher {
     /// Watches the attempts that it makes.
     pub fn probation(&self) -> &Arc<Probation> {
         &self.probation
+    }
+
+    /// What attempts follow.
+    fn current(&self) -> Arc<Current> {
+        self.means.live.get()
+    }
+
+    /// What placeholders and lanes are computed from.
+    fn keys(&self) -> &Keys {
+        &self.means.keys
     }
 
     /// Works until told to stop, then gives back what has not begun and waits for the attempts under way.
@@ -132,7 +138,7 @@ impl Dispatcher {
                 () = queues.changed() => look = true,
                 () = clock.sleep(sleep), if !claiming => look = true,
                 Some(done) = tasks.join_next() => match done {
-                    Ok(Done::Attempted) => {}
+                    Ok(Done::Attempted | Done::Told) => {}
                     Ok(Done::Claimed(claims)) => {
                         (claiming, look) = (false, true);
                         self.begin(claims, &mut tasks, &stop);
@@ -167,6 +173,9 @@ impl Dispatcher {
     fn take(self: &Arc<Self>, news: News, tasks: &mut JoinSet<Done>, stop: &Stop) {
         for (queue, at) in &news.due {
             self.means.queues.due(queue, *at);
+        }
+        if !news.cancelled.is_empty() {
+            tasks.spawn(Arc::clone(self).tell_stranded(news.cancelled));
         }
         self.begin(news.claims, tasks, stop);
     }

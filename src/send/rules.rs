@@ -1,11 +1,12 @@
 //! The book: what the store and the dispatcher know of every target, from the configuration and what the plugins say.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::effect::secret::lane_key;
 use super::keys::Keys;
 use super::live::Current;
-use super::settings::{Checked, Said, checked, placed, problems};
+use super::settings::{Checked, Placed, Said, checked, placed, problems, secret_names};
 use crate::config::{Config, Problem, Secret, Target, Workspace};
 use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
 use crate::notification::Name;
@@ -22,7 +23,7 @@ pub const AGENT_PER: Duration = Duration::from_secs(3_600);
 /// Every target there is, and the mistakes that plugins find in settings. Each plugin is asked once about each of its
 /// targets.
 pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
-    let checked = checked(config, catalog, None).await;
+    let checked = checked(placed(config), catalog).await;
     let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
     (Book::new(rules).setting_aside(config.aside.clone()), problems(checked))
 }
@@ -36,7 +37,8 @@ pub(super) async fn rebook(
     keys: &Keys,
 ) -> (Option<Book>, Vec<Problem>) {
     let Current { config, book, .. } = current;
-    let checked = checked(config, catalog, Some(plugin)).await;
+    let of_plugin = placed(config).filter(|placed| placed.target.plugin == *plugin);
+    let checked = checked(of_plugin, catalog).await;
     let anew: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
     let is_same = |rule: &Rule| book.get(&rule.queue).is_some_and(|known| **known == *rule);
     let problems = problems(checked);
@@ -45,6 +47,39 @@ pub(super) async fn rebook(
     }
     let others = book.rules().filter(|rule| rule.plugin != *plugin).map(|rule| Rule::clone(rule));
     (Some(Book::new(others.chain(anew)).setting_aside(config.aside.clone())), problems)
+}
+
+/// The book of another configuration. Only targets of which something is another than before are asked about: their
+/// settings, the secrets in these, or the version of their plugin.
+pub(super) async fn renew(before: &Current, config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
+    let known: HashMap<QueueKey, &Target> =
+        placed(&before.config).map(|placed| (queue_of(&placed), placed.target)).collect();
+    let runs_on = |catalog: &Catalog, plugin: &Name| catalog.get(plugin).map(|plugin| plugin.digest().to_owned());
+    let (mut rules, mut anew) = (Vec::new(), Vec::new());
+    for placed in placed(config) {
+        let (queue, plugin) = (queue_of(&placed), &placed.target.plugin);
+        let is_same = known.get(&queue).is_some_and(|target| target.is_same(placed.target))
+            && runs_on(&before.catalog, plugin) == runs_on(catalog, plugin)
+            && has_same_secrets(placed.target, &before.config, config);
+        // What refused its settings is told again.
+        match before.book.get(&queue).filter(|rule| is_same && rule.blocked.is_none()) {
+            Some(rule) => rules.push(Rule::clone(rule)),
+            None => anew.push(placed),
+        }
+    }
+    let checked = checked(anew.into_iter(), catalog).await;
+    rules.extend(checked.iter().map(|checked| rule(checked, config, catalog, keys)));
+    (Book::new(rules).setting_aside(config.aside.clone()), problems(checked))
+}
+
+fn queue_of(placed: &Placed<'_>) -> QueueKey {
+    let (workspace, route) = (placed.workspace.name.clone(), placed.route.name.clone());
+    QueueKey { workspace, route, target: placed.target.id.as_str().into() }
+}
+
+/// Whether the secrets that a target's settings name are worth the same: lanes are kept apart by them.
+fn has_same_secrets(target: &Target, before: &Config, after: &Config) -> bool {
+    secret_names(&target.settings).iter().all(|name| before.secrets.get(&**name) == after.secrets.get(&**name))
 }
 
 /// Every target with its timing only, for commands that work on a store without a server: no lanes, and nothing is

@@ -6,7 +6,6 @@ use url::Url;
 use crate::config::{
     Code, Config, HostPattern, HttpGrant, MailRelay, Place, Problem, Route, Secret, SecretPlace, Target, Workspace,
 };
-use crate::notification::Name;
 use crate::send::effect::secret::stand_in;
 use crate::wasm::{self, Catalog, CheckError, Destination, Manifest, Plugin};
 
@@ -53,13 +52,13 @@ pub(super) enum Said {
 /// What the loaded plugins say of the settings of their targets, with the places in the files. A plugin that is not
 /// loaded says nothing.
 pub async fn settings_mistakes(config: &Config, catalog: &Catalog) -> Vec<Problem> {
-    problems(checked(config, catalog, None).await)
+    problems(checked(placed(config), catalog).await)
 }
 
-/// Has the settings of every target, or of those of one plugin, checked by their plugins.
-pub(super) async fn checked<'a>(config: &'a Config, catalog: &Catalog, only: Option<&Name>) -> Vec<Checked<'a>> {
+/// Has the settings of targets checked by their plugins.
+pub(super) async fn checked<'a>(targets: impl Iterator<Item = Placed<'a>>, catalog: &Catalog) -> Vec<Checked<'a>> {
     let mut all = Vec::new();
-    for placed in placed(config).filter(|placed| only.is_none_or(|only| *only == placed.target.plugin)) {
+    for placed in targets {
         let said = match catalog.get(&placed.target.plugin) {
             Some(plugin) => said(&placed, &plugin).await,
             None => Said::NotLoaded,
@@ -191,6 +190,13 @@ pub(super) fn placed(config: &Config) -> impl Iterator<Item = Placed<'_>> {
             targets.map(move |(number, target)| Placed { workspace, route, target, path: path(index, number) })
         })
     })
+}
+
+/// The names in `{"secret": NAME}` of settings.
+pub(super) fn secret_names(settings: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    secrets_in(settings, String::new(), &mut found);
+    found.into_iter().map(|(_, name)| name).collect()
 }
 
 /// The names in `{"secret": NAME}` with their pointers.

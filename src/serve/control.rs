@@ -1,6 +1,7 @@
 //! The control socket: how commands on this machine ask a running server. A Unix socket beside the database that only
 //! its owner may use; over it HTTP and JSON.
 
+mod configuration;
 mod desk;
 mod inquiries;
 mod plugins;
@@ -20,14 +21,20 @@ use axum::{Router, body::Body};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
+use crate::reload;
 use crate::send::upgrade;
 use crate::serve::inquiry::Inquiry;
+pub use configuration::{
+    AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
+    UnloadedJson,
+};
 pub use desk::{
     Change, Desk, DoneJson, HandledJson, MARKED_MAX, MarkJson, MarkedJson, Refusal, RefusedJson, WhichJson,
     unknown_filter, unnamed,
@@ -228,17 +235,22 @@ pub fn listen(store: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Every connector of a configuration.
+pub type Seats = Arc<Vec<Seat>>;
+
 /// What commands can ask for.
 #[derive(Debug)]
 pub struct Served {
-    /// Every connector.
-    pub seats: Vec<Seat>,
+    /// Every connector, as of now.
+    pub seats: watch::Receiver<Seats>,
     /// Changes what is in the store.
     pub desk: Desk,
     /// Changes versions of plugins.
     pub plugins: upgrade::Handle,
     /// Says what would happen, and why.
     pub inquiry: Inquiry,
+    /// Reloads the configuration.
+    pub reload: reload::Handle,
 }
 
 /// Serves until told to stop.
@@ -252,6 +264,7 @@ pub async fn serve(listener: UnixListener, served: Served, stop: CancellationTok
         .route("/workspaces/{workspace}/notifications/acknowledge", post(acknowledge))
         .merge(plugins::routes())
         .merge(inquiries::routes())
+        .merge(configuration::routes())
         .with_state(Arc::new(served));
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {
@@ -260,12 +273,14 @@ pub async fn serve(listener: UnixListener, served: Served, stop: CancellationTok
 }
 
 async fn list(State(served): State<Arc<Served>>) -> Response {
-    json(StatusCode::OK, &served.seats.iter().map(ConnectorJson::from).collect::<Vec<_>>())
+    let seats = served.seats.borrow().clone();
+    json(StatusCode::OK, &seats.iter().map(ConnectorJson::from).collect::<Vec<_>>())
 }
 
 async fn poll(State(served): State<Arc<Served>>, Segments((workspace, name)): Segments<(String, String)>) -> Response {
     let is_it = |seat: &&Seat| seat.workspace.as_str() == workspace && seat.connector.name.as_str() == name;
-    let Some(seat) = served.seats.iter().find(is_it) else {
+    let seats = served.seats.borrow().clone();
+    let Some(seat) = seats.iter().find(is_it) else {
         return text(StatusCode::NOT_FOUND, format!("there is no connector {name:?} in the workspace {workspace:?}"));
     };
     let handle = match &seat.polled {

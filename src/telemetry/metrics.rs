@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{Happening, Observer};
@@ -26,6 +28,9 @@ pub struct Metrics {
     attempts: Family<Attempt, Counter>,
     waits: Family<Plugin, Counter>,
     moved: Family<Moved, Counter>,
+    is_configured: Gauge,
+    configured_at: Gauge,
+    aside: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -85,7 +90,15 @@ impl Default for Metrics {
         registry.register("waits", "Times that a plugin asked to wait", waits.clone());
         let moved = Family::default();
         registry.register("moved", "Due deliveries of which no attempt was made, by state", moved.clone());
-        Self { registry, reads, deferred, gaps, events, attempts, waits, moved }
+        let is_configured = Gauge::default();
+        let help = "Whether the configuration was taken when it was read last";
+        registry.register("config_last_reload_successful", help, is_configured.clone());
+        let configured_at = Gauge::default();
+        let help = "When the configuration was taken last, in seconds since 1970";
+        registry.register("config_last_reload_success_timestamp_seconds", help, configured_at.clone());
+        let aside = Gauge::default();
+        registry.register("config_workspaces_aside", "Workspaces left out: their files have mistakes", aside.clone());
+        Self { registry, reads, deferred, gaps, events, attempts, waits, moved, is_configured, configured_at, aside }
     }
 }
 
@@ -98,6 +111,18 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    /// The configuration was taken; so many workspaces are left out of it.
+    pub fn configured(&self, now: Timestamp, workspaces_aside: usize) {
+        self.is_configured.set(1);
+        self.configured_at.set(now.as_second());
+        self.aside.set(i64::try_from(workspaces_aside).unwrap_or(i64::MAX));
+    }
+
+    /// It was not.
+    pub fn not_configured(&self) {
+        self.is_configured.set(0);
     }
 
     fn read(&self, workspace: &Name, source: &Name, result: &'static str) {

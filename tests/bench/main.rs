@@ -6,6 +6,7 @@
 #![allow(unreachable_pub, reason = "nobody imports a benchmark")]
 
 mod deliver;
+mod diff;
 mod ingest;
 mod latency;
 mod lifecycle;
@@ -59,6 +60,9 @@ fn main() {
         if wanted("size") {
             size::run().await;
         }
+        if wanted("diff") {
+            diff::run().await;
+        }
         if wanted("restart") {
             restart::run().await;
         }
@@ -70,6 +74,9 @@ fn main() {
         }
         if wanted("swaps") {
             swaps::run().await;
+        }
+        if wanted("reloads") {
+            swaps::reloads::run().await;
         }
         if wanted("waiting") {
             waiting::run().await;

@@ -7,6 +7,7 @@
 #[path = "../guests/versioned/patch.rs"]
 #[allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "shared with tests, which may fail so")]
 mod patch;
+pub mod reloads;
 mod stage;
 
 use std::time::{Duration, Instant};

@@ -207,9 +207,10 @@ async fn what_is_not_there_is_named_with_a_remedy() {
     stage.world.write("workspaces/beta.yaml", "members: { a@example.com: admin, b@example.com: member }\n");
     let elsewhere = ["deliveries", "show", id(&delivery), "--workspace", "beta"];
     stage.check(&elsewhere, 1, &["it is of the workspace acme: add --workspace acme"]);
-    stage.check(&["inbox", "ack", "1", "--workspace", "beta"], 2, &["unknown workspace \"beta\"", "at its start"]);
-    server.stop(Signal::TERM);
     let says = ["--by NAME is needed", "a@example.com, b@example.com"];
+    stage.check(&["reload"], 0, &["beta: workspace new"]);
+    stage.check(&["inbox", "ack", "1", "--workspace", "beta"], 2, &says);
+    server.stop(Signal::TERM);
     stage.check(&["inbox", "ack", "1", "--workspace", "beta"], 2, &says);
 }
 

@@ -138,6 +138,9 @@ macro_rules! keeps_the_contract {
             book:
                 what_lost_its_target_is_cancelled,
                 what_a_workspace_that_is_set_aside_is_owed_waits,
+                what_was_decided_before_its_target_went_is_cancelled_as_it_is_written,
+                what_was_decided_before_its_target_moved_goes_where_it_stands_now,
+                what_would_go_on_after_its_target_went_is_cancelled,
                 a_target_under_another_route_keeps_its_deliveries,
                 a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
                 what_waits_alone_follows_what_its_target_says_now,

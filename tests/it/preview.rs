@@ -52,7 +52,7 @@ async fn a_preview_beside_a_running_server_shows_what_was_sent() {
     outbox.add(&["domain.active", "--title", "a title"]);
     let sent = sink.next().await;
     server.wait_for("INFO delivered");
-    let preview = world.json(&sink, &["preview", "--seq", "1"]);
+    let preview = world.json(&sink, &["preview", "--seq", "1", "--answers", "none"]);
     assert_eq!(body(&preview), sent);
     let target = &preview["targets"][0];
     let http = &target["steps"][0]["action"]["http"];
@@ -77,7 +77,8 @@ async fn an_event_is_made_from_flags_or_read_from_a_file() {
             "POST [secret slack-ops]",
         ],
     );
-    stage.made(&[], 0, &["when      at once", "what follows depends on the answer", "nothing was sent"]);
+    stage.made(&[], 0, &["when      at once", "then      delivered", "nothing was sent"]);
+    stage.made(&["--answers", "none"], 0, &["what follows depends on the answer", "nothing was sent"]);
     let event = r#"{"eventId": "e-1", "name": "domain.lost", "timestamp": "2026-01-02T03:04:05Z", "data": {"b": 1.0},
         "_meta": {"ai.nimblebrain/notification": {"title": "it is lost", "subject": "a.example"}}}"#;
     stage.world.write("event.json", event);
@@ -120,7 +121,7 @@ async fn what_would_not_be_delivered_is_found() {
     std::fs::write(stage.world.path("plugins/slack.wasm"), plugin).unwrap();
     let routes = workspace(&World::stdio_connector(), "{ level: urgent }");
     stage.world.write("workspaces/acme.yaml", &routes);
-    stage.made(&[], 0, &["no route matches"]);
+    stage.made(&[], 0, &["no route matches", "✗ everything  level: it asks for urgent or above, and this has info"]);
     stage.made(&["--route", "everything"], 1, &["route everything does not match: it asks for urgent or above"]);
     stage.made(&["--route", "other"], 2, &["unknown route other (there are: everything)"]);
     let bad = routes.replace("webhook: {", "webhoook: {").replace("{ level: urgent }", "{}");
@@ -135,7 +136,7 @@ async fn what_is_asked_for_must_be_whole() {
     stage.check(&["preview", "--name", "x"], 2, &["--source"]);
     stage.check(&["preview", "--name", "x", "--source", "nobody"], 2, &["unknown connector nobody (there are: "]);
     stage.check(&["preview", "--seq", "1", "--name", "x"], 2, &["cannot be used with"]);
-    stage.check(&["preview", "--seq", "1"], 2, &["there is none yet"]);
+    stage.check(&["preview", "--seq", "1"], 2, &["there is no store yet"]);
     stage.check(&["preview", "--event", "nowhere.json", "--source", "registrar"], 2, &["--event nowhere.json: "]);
 }
 
@@ -165,4 +166,67 @@ async fn a_check_warns_of_a_target_whose_secret_the_plugin_puts_in_another_place
         ["routes[0].deliver[0].with", "every delivery will be refused: secret slack-ops may not stand in the URL"];
     stage.check(&["check"], 0, &says);
     stage.check(&["check", "--deny-warnings"], 1, &says);
+}
+
+#[tokio::test]
+async fn a_plugin_is_previewed_with_settings_that_are_in_no_file_and_nothing_connects() {
+    let mut stage = stage().await;
+    let destination = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    destination.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", destination.local_addr().unwrap());
+    let plugin = crate::support::prepared("dist/plugins/webhook.wasm", "plugins");
+    std::fs::copy(plugin, stage.world.path("plugins/webhook.wasm")).unwrap();
+    let granted = operator(&stage.sink, "{ outbox: { run: [cat], workspaces: [acme] } }")
+        .replace("  grants:\n", &format!("  grants:\n    webhook: {{ http: [\"{url}\"] }}\n"));
+    stage.world.write("switchbell.yaml", &granted);
+    let settings = format!(r#"{{"url": "{url}/hook", "format": "standard"}}"#);
+    let ad_hoc = ["preview", "--plugin", "webhook", "--with", &settings];
+    stage.check(&ad_hoc, 0, &["preview.example: ", "webhook 0", &format!("POST {url}/hook"), "then      delivered"]);
+    stage.world.write("with.json", &settings.replace("/hook", "/other"));
+    let file = stage.world.path("with.json").display().to_string();
+    let made = [&["preview", "--plugin", "webhook", "--with", &file][..], &MADE[1..]].concat();
+    stage.check(&made, 0, &["domain.active: ", &format!("POST {url}/other")]);
+    stage.check(&["preview", "--plugin", "webhook", "--with", r#"{"url": 1}"#], 1, &["refuses its settings"]);
+    stage.check(&["preview", "--plugin", "webhok", "--with", "{}"], 1, &["plugin webhok is not loaded"]);
+    stage.check(&["preview", "--plugin", "webhook"], 2, &["--with"]);
+    stage.check(&["preview", "--plugin", "webhook", "--with", "{]"], 2, &["a JSON object is needed"]);
+    let stolen = r#"{"url": {"secret": "outbox"}}"#;
+    stage.check(
+        &["preview", "--plugin", "webhook", "--with", stolen],
+        2,
+        &["acme has no secret \"outbox\"", "slack-ops"],
+    );
+    let sealed = r#"{"webhook": {"secret": "slack-ops"}}"#;
+    stage.check(&["preview", "--plugin", "slack", "--with", sealed], 0, &["POST [secret slack-ops]", "delivered"]);
+    let waits = destination.accept().map_err(|error| error.kind());
+    assert_eq!(waits.err(), Some(std::io::ErrorKind::WouldBlock), "a preview connected");
+    assert!(!stage.world.path("data/switchbell.db").exists(), "a store was made");
+}
+
+#[tokio::test]
+async fn an_attempt_is_answered_as_it_was_recorded_and_made_at_another_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = python_outbox(folder.path());
+    let mut sink = Sink::start().await;
+    let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
+    let mut server = Server::start(&world, &sink);
+    server.wait_for("bootstrap=true");
+    outbox.add(&["domain.active", "--title", "a title"]);
+    sink.next().await;
+    server.wait_for("the attempt is recorded");
+    let deliveries = world.json(&sink, &["deliveries", "list"]);
+    let recorded = format!("recorded:{}", deliveries[0]["id"].as_str().unwrap());
+    for way in [&[][..], &["--server"][..]] {
+        let asked = [&["preview", "--seq", "1", "--answers", &recorded][..], way].concat();
+        let preview = world.json(&sink, &asked);
+        let target = &preview["targets"][0];
+        assert_eq!((&target["outcome"], &target["needsAnswer"]), (&json!("delivered"), &json!(false)), "{way:?}");
+        assert_eq!(target["steps"][0]["answer"]["http"]["ok"]["status"], 200);
+        let asked = [&["preview", "--seq", "1", "--answers", "recorded:00000000-9"][..], way].concat();
+        let (code, _, said) = run(&world, &sink, &asked);
+        assert_eq!((code, said.contains("no attempt of it is recorded")), (1, true), "{said}");
+        let asked = [&["preview", "--seq", "1", "--at", "2126-12-24T23:30:00Z"][..], way].concat();
+        assert_eq!(world.json(&sink, &asked)["at"], "2126-12-24T23:30:00Z");
+    }
+    assert!(sink.is_untouched(), "a preview sent something");
 }

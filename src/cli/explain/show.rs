@@ -10,6 +10,9 @@ use crate::serve::inquiry::{
 };
 use crate::serve::shapes::DeliveryJson;
 
+/// What stands before a digest of a secret's value in the key of a lane.
+const SECRET: &str = "secret:";
+
 pub(super) fn whole(of: &ExplainedJson, now: Timestamp) -> String {
     let mut text = head(of);
     let width = of.routes.iter().map(|route| route.name.chars().count()).max().unwrap_or_default();
@@ -34,6 +37,13 @@ fn head(of: &ExplainedJson) -> String {
     let subject = one.subject.as_ref().map(|subject| format!(", about {subject}")).unwrap_or_default();
     let mut text = format!("{}: {}\n{which}, from {}{subject}\n", one.name, one.title, one.source);
     text.push_str(&format!("level {}\n", level(of)));
+    if of.is_supposed {
+        text.push_str(&format!("supposed to come at {}\n", of.at));
+    }
+    let mut targets = of.routes.iter().flat_map(|route| &route.targets);
+    if let Some(blind) = targets.find_map(|target| target.forecast.blind.as_ref()) {
+        text.push_str(&format!("{blind}\n"));
+    }
     if let Some(by) = &one.acknowledged_by {
         text.push_str(&format!("acknowledged by {by}\n"));
     }
@@ -90,7 +100,7 @@ fn of_route(route: &RouteJson, of: &ExplainedJson, width: usize, now: Timestamp)
         _ => {}
     }
     for target in &route.targets {
-        text.push_str(&of_target(target, now));
+        text.push_str(&of_target(target, of.is_supposed, now));
     }
     text
 }
@@ -106,7 +116,7 @@ fn met(condition: &ConditionJson) -> String {
     format!("{} {} ({})", condition.field, condition.asked, condition.found)
 }
 
-fn of_target(target: &TargetJson, now: Timestamp) -> String {
+fn of_target(target: &TargetJson, is_supposed: bool, now: Timestamp) -> String {
     let version = target.plugin_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let destination = target.destination.as_ref().filter(|label| !label.is_empty());
     let destination = destination.map(|label| format!(" {label}")).unwrap_or_default();
@@ -120,12 +130,12 @@ fn of_target(target: &TargetJson, now: Timestamp) -> String {
     if let Some(spared) = &target.spared {
         field("spared", spared);
     }
-    let is_over = !target.deliveries.is_empty() && !target.forecast.is_of_delivery;
-    if !is_over || target.deliveries.is_empty() {
-        field("goes", &goes(&target.forecast, now));
-    }
-    for line in stages(&target.forecast) {
-        field("", &line);
+    // Of what went long ago it is told what happened, and not what would happen if it came now.
+    if target.deliveries.is_empty() || target.forecast.is_of_delivery || is_supposed {
+        field("goes", &goes(&target.forecast, Some(now).filter(|_| !is_supposed)));
+        for line in stages(&target.forecast) {
+            field("", &line);
+        }
     }
     for delivery in &target.deliveries {
         field("owed", &of_delivery(delivery, now));
@@ -147,18 +157,30 @@ fn of_target(target: &TargetJson, now: Timestamp) -> String {
     text
 }
 
-/// When it goes, in the words of the clock that its quiet hours go by.
-fn goes(of: &ForecastJson, now: Timestamp) -> String {
+/// When it goes, by the clock that its quiet hours go by.
+fn goes(of: &ForecastJson, now: Option<Timestamp>) -> String {
     let Some(at) = &of.goes_at else {
         return if of.is_needless { "never: it is acknowledged".to_owned() } else { "not foreseen".to_owned() };
     };
-    let blind = of.blind.as_ref().map(|why| format!(", alone ({why})")).unwrap_or_default();
     if of.moves.len() <= 1 && of.moves.first().is_none_or(|only| only.at == *at) {
-        return format!("at once{blind}");
+        return "at once".to_owned();
     }
     let moment: Option<Timestamp> = at.parse().ok();
-    let distance = moment.filter(|at| *at > now).map(|at| format!(", {}", ahead(at, now))).unwrap_or_default();
-    format!("{}{distance}{blind}", of.goes_at_local.as_ref().unwrap_or(at))
+    let distance = moment.zip(now).filter(|(at, now)| at > now).map(|(at, now)| format!(", {}", ahead(at, now)));
+    let zone = of.goes_at_local.as_ref().and_then(|local| local.split_once('['));
+    let zone = zone.map(|(_, zone)| format!(" {}", zone.trim_end_matches(']'))).unwrap_or_default();
+    format!("{}{zone}{}", clock(at, of.goes_at_local.as_ref()), distance.unwrap_or_default())
+}
+
+/// A moment as a clock shows it, on the wall of the quiet hours where there are any.
+fn clock(at: &str, local: Option<&String>) -> String {
+    match local.and_then(|local| local.get(..19)) {
+        Some(wall) => {
+            let wall = wall.replacen('T', " ", 1);
+            wall.strip_suffix(":00").map_or(wall.clone(), str::to_owned)
+        }
+        None => at.to_owned(),
+    }
 }
 
 /// One line for each time that it is decided what happens next, but the last, which lets it go.
@@ -175,12 +197,11 @@ fn stage(of: &MoveJson) -> String {
         (Some(number), true) => format!(", only counted by what waits already (delivery {number})"),
         (None, _) => String::new(),
     };
-    let at = of.at_local.as_ref().unwrap_or(&of.at);
-    format!("{at}  {}: {kept}{joins}", of.next)
+    format!("{}  {}: {kept}{joins}", clock(&of.at, of.at_local.as_ref()), of.next)
 }
 
 fn kept(said: &SaidJson) -> String {
-    let until = said.until_local.as_ref().or(said.until.as_ref()).map(String::as_str).unwrap_or_default();
+    let until = clock(said.until.as_deref().unwrap_or_default(), said.until_local.as_ref());
     let why = match said.part.as_str() {
         "after" => "`after` waits until",
         "hold" => "quiet hours until",
@@ -231,5 +252,16 @@ fn of_lane(of: &LaneJson) -> Option<String> {
         until("its pace is used up", &of.opens_at).filter(|_| of.paused_until.is_none() && of.dead_until.is_none()),
     );
     let told = if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") };
-    Some(format!("{key}: {told}"))
+    Some(format!("{}: {told}", without_digests(key)))
+}
+
+/// A lane's key without what stands in it for the values of secrets.
+fn without_digests(key: &str) -> String {
+    let mut parts = key.split(SECRET);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("a secret");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+    }
+    text
 }

@@ -60,8 +60,8 @@ section! {
         /// Tokens that Switchbell fetches and renews; `{}` is enough for a server at which clients register
         /// themselves. Not beside `bearer`.
         "oauth" => oauth: RawOAuth, Optional;
-        /// Headers with the secret that each holds, at most 16, each secret with `in: connector`. They may stand
-        /// alone or beside `bearer` or `oauth`.
+        /// Headers with the secret that each holds, at most 16, each secret with `in: connector`. They may stand alone
+        /// or beside `bearer` or `oauth`. None is `Authorization`, nor one that Switchbell or the connection sets.
         "headers" => headers: Map<HeaderName, RawSecretName>, Optional;
     }
     not yet: []

@@ -6,8 +6,10 @@ use super::written::Written;
 
 /// A text in which variables may stand, piece by piece, as the operator's file is read (`super::super::variables`).
 const PIECES: &str = r"(?:[^$]|\$\$|\$\{[A-Za-z_][A-Za-z0-9_]*(?::[-?][^}]*)?\}|\$(?![$\{]))*";
-/// Looks ahead for something that is filled in.
-const HAS_VARIABLE: &str = r"(?=[\s\S]*\$[$\{])";
+/// Looks ahead for something that is filled in, be it the `$` of `$$`.
+const IS_FILLED_IN: &str = r"(?=[\s\S]*\$[$\{])";
+/// Looks ahead for a variable.
+const HAS_VARIABLE: &str = r"(?=[\s\S]*\$\{)";
 /// Looks ahead for the absence of variables.
 const NO_VARIABLE: &str = r"(?![\s\S]*\$\{)";
 
@@ -56,13 +58,16 @@ impl Form {
         match &self.fits {
             Fits::Words(words) => {
                 let schema = one_of_words(words, message);
-                if file == File::Workspace { schema } else { Schema::either(vec![schema, variable()]) }
+                if file == File::Workspace {
+                    schema
+                } else {
+                    Schema { any_of: vec![schema, variable()], ..Schema::default() }
+                }
             }
             _ => Schema {
-                types: if self.numbers { Many(vec!["string", "integer"]) } else { "string".into() },
+                types: if self.numbers { Many::List(vec!["string", "integer"]) } else { "string".into() },
                 minimum: self.numbers.then_some(0),
                 pattern: Some(texts),
-                pattern_error_message: Some(message.clone()),
                 error_message: Some(message),
                 examples: self.examples.iter().map(|example| Written::from(*example)).collect(),
                 ..Schema::default()
@@ -79,7 +84,7 @@ impl Form {
     /// The pattern of the texts that fit, variables included.
     fn texts(&self, file: File) -> String {
         match (&self.fits, file) {
-            (Fits::Pattern(pattern), File::Server) => format!("^(?:{HAS_VARIABLE}{PIECES}|{pattern})$"),
+            (Fits::Pattern(pattern), File::Server) => format!("^(?:{IS_FILLED_IN}{PIECES}|{pattern})$"),
             (Fits::Pattern(pattern), File::Workspace) => format!("^{NO_VARIABLE}(?:{pattern})$"),
             (_, File::Server) => format!("^{PIECES}$"),
             (_, File::Workspace) => format!("^{NO_VARIABLE}"),
@@ -120,13 +125,15 @@ fn one_of_words(words: &[(&'static str, &'static str)], message: String) -> Sche
     }
 }
 
+/// Said of a text that is neither what is wanted nor has a variable.
+pub(super) const VARIABLE: &str = "a value, or a variable such as `${NAME}`, is wanted here";
+
 /// A text with a variable, where something else than a text is wanted.
 fn variable() -> Schema {
-    let message = "a value, or a variable such as `${NAME}`, is wanted here".to_owned();
     Schema {
         types: "string".into(),
         pattern: Some(format!("^{HAS_VARIABLE}{PIECES}$")),
-        pattern_error_message: Some(message),
+        pattern_error_message: Some(VARIABLE.to_owned()),
         ..Schema::default()
     }
 }
@@ -136,10 +143,9 @@ pub(in crate::config) fn or_variable(schema: Schema, file: File) -> Schema {
     match file {
         File::Workspace => schema,
         File::Server => {
-            let Schema { pattern, pattern_error_message, .. } = variable();
-            let types = schema.types.0.iter().copied().chain(["string"]).collect();
-            let pattern_error_message = schema.error_message.clone().or(pattern_error_message);
-            Schema { types: Many(types), pattern, pattern_error_message, ..schema }
+            let Schema { pattern, .. } = variable();
+            let types = schema.types.list().into_iter().chain(["string"]).collect();
+            Schema { types: Many::List(types), pattern, ..schema }
         }
     }
 }

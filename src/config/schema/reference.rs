@@ -59,8 +59,8 @@ impl<'a> Tables<'a> {
 
     /// What may stand there, in words. Sections that are met on the way are `found`.
     fn may(&mut self, schema: &'a Schema, path: &str, found: &mut Vec<Section<'a>>) -> String {
-        if !schema.any_of.is_empty() {
-            let parts = schema.any_of.iter().filter(|schema| !is_variable(schema));
+        if schema.alternatives().next().is_some() {
+            let parts = schema.alternatives().filter(|schema| !is_variable(schema));
             return parts.map(|schema| self.may(schema, path, found)).collect::<Vec<_>>().join("; or ");
         }
         if let Some(items) = &schema.items {
@@ -104,7 +104,7 @@ impl<'a> Tables<'a> {
 /// What it is for, and what each of its words means.
 fn explained(schema: &Schema) -> String {
     let mut text = schema.description.clone().unwrap_or_default();
-    let alternatives = std::iter::once(schema).chain(&schema.any_of);
+    let alternatives = std::iter::once(schema).chain(schema.alternatives());
     for (word, about) in alternatives.flat_map(|schema| schema.words.iter().zip(&schema.words_about)) {
         let _ = write!(text, " `{word}`: {about}");
     }
@@ -120,11 +120,11 @@ fn words(words: &[&str]) -> String {
 }
 
 fn wanted(schema: &Schema) -> String {
-    let message = schema.error_message.as_deref().unwrap_or_default();
+    let message = schema.pattern_error_message.as_ref().or(schema.error_message.as_ref()).map_or("", String::as_str);
     message.strip_suffix(" is wanted here").unwrap_or(message).to_owned()
 }
 
 /// Whether this is the alternative for variables, of which the text about spelling tells once for all.
 fn is_variable(schema: &Schema) -> bool {
-    schema.error_message.is_none() && schema.properties.is_empty() && schema.items.is_none() && schema.pattern.is_some()
+    schema.pattern_error_message.as_deref() == Some(super::form::VARIABLE)
 }

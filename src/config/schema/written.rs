@@ -56,6 +56,25 @@ impl Written {
         entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// Whether it is a mapping, or a list in which there is one.
+    pub(in crate::config) fn has_mapping(&self) -> bool {
+        match self {
+            Self::Mapping(_) => true,
+            Self::List(items) => items.iter().any(Self::has_mapping),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing is left of these without the mappings.
+    pub(super) fn all_mappings(values: &[Self]) -> bool {
+        values.iter().all(Self::has_mapping)
+    }
+
+    /// Writes these without the mappings.
+    pub(super) fn without_mappings<S: Serializer>(values: &[Self], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().filter(|value| !value.has_mapping()))
+    }
+
     /// The value in one line of YAML.
     pub(in crate::config) fn flow(&self) -> String {
         match self {
@@ -73,8 +92,19 @@ impl Written {
     }
 
     /// The same with each value a place to fill in, numbered from 1 (`${1:…}`).
-    pub(in crate::config) fn to_fill_in(&self) -> Self {
+    pub(super) fn to_fill_in(&self) -> Self {
         self.filled_in(&mut 0)
+    }
+
+    /// The same for a mapping whose keys the writer chooses.
+    pub(super) fn to_fill_in_with_keys(&self) -> Self {
+        let Self::Mapping(entries) = self else { return self.to_fill_in() };
+        let mut places = 0;
+        let mut entry = |(key, value): &(String, Self)| {
+            places += 1;
+            (format!("${{{places}:{key}}}"), value.filled_in(&mut places))
+        };
+        Self::Mapping(entries.iter().map(&mut entry).collect())
     }
 
     fn filled_in(&self, places: &mut usize) -> Self {
@@ -87,7 +117,7 @@ impl Written {
             Self::Mapping(entries) => {
                 Self::Mapping(entries.iter().map(|(key, value)| (key.clone(), value.filled_in(places))).collect())
             }
-            Self::Text(text) => place(&text.replace('\\', "\\\\").replace('$', "\\$").replace('}', "\\}")),
+            Self::Text(_) => place(&self.flow().replace('\\', "\\\\").replace('$', "\\$").replace('}', "\\}")),
             Self::Whole(number) => place(&number.to_string()),
             Self::Boolean(value) => place(&value.to_string()),
             Self::Null => Self::Null,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{Reading, Texts, load, read_files};
+use super::super::{Reading, Running, Texts, load, read_files};
 use crate::notification::Name;
 
 /// A folder with an operator's file and these workspaces.
@@ -48,7 +48,8 @@ fn a_workspace_goes_on_with_the_text_before_where_that_is_good_still() {
     operator("run: { run: [a], workspaces: [acme] }");
     let first = load(&file, &|_| None).unwrap();
     std::fs::write(&acme, BAD).unwrap();
-    let read = |texts| read_files(&file, &Reading::of_all(&|_| None), texts).loaded.unwrap();
+    let listen = "127.0.0.1:7420".parse().unwrap();
+    let read = |texts| read_files(&file, &Reading::of_all(&|_| None), Some(Running { texts, listen })).loaded.unwrap();
     let second = read(&first.texts);
     assert_eq!(second.config.workspaces.values().next().map(|acme| acme.connectors.len()), Some(1));
     assert_eq!((names(second.older.keys()), second.aside.len()), ("acme".to_owned(), 0));
@@ -67,7 +68,7 @@ fn whatever_a_configuration_is_read_from_is_known() {
                     'https://a.example/mcp', manifest: crm.json } }\n";
     let acme = "connectors: { c: { url: 'https://a.example', notifications: { manifest: c/manifest.json } } }\n";
     let folder = folder_of(operator, &[("acme", acme), ("bad", BAD)]);
-    let reading = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), &Texts::new());
+    let reading = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), None);
     let here = |path: &Path| path.strip_prefix(folder.path()).unwrap().display().to_string();
     let read: Vec<String> = reading.files.paths().map(here).collect();
     assert_eq!(
@@ -84,4 +85,19 @@ fn whatever_a_configuration_is_read_from_is_known() {
         ]
     );
     assert!(reading.loaded.is_err(), "what is missing is watched, too");
+}
+
+#[test]
+fn what_may_be_reached_depends_on_where_the_process_listens() {
+    let acme = "connectors: { c: { url: 'http://127.0.0.1:9/mcp' } }\n";
+    let folder = folder_of("listen: 127.0.0.1:7420\n", &[("acme", acme)]);
+    let aside = |listen: &str| {
+        let running = Running { texts: &Texts::new(), listen: listen.parse().unwrap() };
+        let read = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), Some(running))
+            .loaded
+            .unwrap();
+        assert_eq!(read.config.listen.to_string(), "127.0.0.1:7420");
+        read.aside.len()
+    };
+    assert_eq!((aside("127.0.0.1:7421"), aside("0.0.0.0:7420")), (0, 1));
 }

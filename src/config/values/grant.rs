@@ -41,7 +41,7 @@ impl Read for HttpEntry {
     }
 
     fn schema(file: File) -> Schema {
-        Schema::either(vec![Origin::schema(file), RawHttpGrant::schema(file)])
+        Schema::either(Self::WANTED, Origin::schema(file), RawHttpGrant::schema(file))
     }
 }
 

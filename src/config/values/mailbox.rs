@@ -15,13 +15,18 @@ const LABEL_BYTES_MAX: usize = 63;
 /// Longest display name, in bytes: it shares a line of the header with the address, even encoded.
 const NAME_BYTES_MAX: usize = 128;
 
-/// The pattern of a domain, for editors: its letters may be of any script.
-const DOMAIN: &str = r"[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)*";
+/// The pattern of a domain, for editors: letters beyond ASCII may be any.
+fn domain_pattern() -> String {
+    const LETTER: &str = r"[^\u0000-\/:-@\[-`{-\u007f]";
+    const LETTER_OR_HYPHEN: &str = r"[^\u0000-,.\/:-@\[-`{-\u007f]";
+    let label = format!("{LETTER}(?:{LETTER_OR_HYPHEN}*{LETTER})?");
+    format!(r"{label}(?:\.{label})*")
+}
 
 /// The pattern of an address, for editors.
 fn address_pattern() -> String {
     const ATOM: &str = r"[A-Za-z0-9!#$%&'*+\-\/=?^_`{|}~]+";
-    format!(r"(?=[^@]{{1,{LOCAL_BYTES_MAX}}}@){ATOM}(?:\.{ATOM})*@{DOMAIN}")
+    format!(r"(?=[^@]{{1,{LOCAL_BYTES_MAX}}}@){ATOM}(?:\.{ATOM})*@{}", domain_pattern())
 }
 
 impl FromText for Mailbox {
@@ -48,7 +53,7 @@ impl FromText for RecipientPattern {
     }
 
     fn form() -> Form {
-        let pattern = format!(r"\*|\*@{DOMAIN}|(?![^@]*\*){}", address_pattern());
+        let pattern = format!(r"\*|\*@{}|(?![^@]*\*){}", domain_pattern(), address_pattern());
         Form::pattern(pattern, &["*@example.com", "ops@example.com", "*"])
     }
 }

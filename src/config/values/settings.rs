@@ -67,20 +67,24 @@ fn a_setting() -> Schema {
     Schema { reference: Some("#/definitions/setting"), ..Schema::default() }
 }
 
+/// Said of a secret that has something beside it.
+const SECRET: &str = "a secret is written `{ secret: NAME }`, with nothing beside it";
+
 fn nothing_beside_a_secret() -> Schema {
-    let name = Schema {
-        types: "string".into(),
-        error_message: Some("the name of a secret is wanted here".to_owned()),
+    let name = Schema { types: "string".into(), error_message: Some(SECRET.to_owned()), ..Schema::default() };
+    Schema {
+        properties: vec![("secret", name)],
+        additional_properties: Some(Additional::NONE),
+        error_message: Some(SECRET.to_owned()),
         ..Schema::default()
-    };
-    Schema { properties: vec![("secret", name)], max_properties: Some(1), ..Schema::default() }
+    }
 }
 
 /// The definition of any value among settings, by its name.
 pub(in crate::config) fn setting_definition() -> (&'static str, Schema) {
     let message = "`${` is not read here: variables belong to the operator's switchbell.yaml".to_owned();
     let setting = Schema {
-        types: Many(vec!["string", "number", "boolean", "null", "array", "object"]),
+        types: Many::List(vec!["string", "number", "boolean", "null", "array", "object"]),
         pattern: Some(no_variable()),
         pattern_error_message: Some(message),
         items: Some(Box::new(a_setting())),
@@ -146,7 +150,7 @@ impl Reader<'_> {
         match name {
             Value::String(name) if object.len() == 1 => self.secrets.push((name.clone(), entry.value.at.clone())),
             _ if matches!(entry.value.kind, Kind::Reported) => {}
-            _ => drop(self.refuse(&entry.key_at, "a secret is written `{ secret: NAME }`, with nothing beside it")),
+            _ => drop(self.refuse(&entry.key_at, SECRET)),
         }
     }
 }

@@ -40,7 +40,7 @@ impl Read for CommandEntry {
 
     fn schema(file: File) -> Schema {
         let list = Schema { examples: vec![Written::of("[pass, show, NAME]")], ..NonEmpty::<Text>::schema(file) };
-        Schema::either(vec![list, RawSourceCommand::schema(file)])
+        Schema::either(Self::WANTED, list, RawSourceCommand::schema(file))
     }
 }
 

@@ -31,7 +31,7 @@ impl Read for AfterEntry {
     }
 
     fn schema(file: File) -> Schema {
-        Schema::either(vec![Span::schema(file), RawAfter::schema(file)])
+        Schema::either(Self::WANTED, Span::schema(file), RawAfter::schema(file))
     }
 }
 
@@ -50,7 +50,7 @@ impl Read for UnlessEntry {
     }
 
     fn schema(file: File) -> Schema {
-        Schema::either(vec![Acknowledged::schema(file), RawUnless::schema(file)])
+        Schema::either(Self::WANTED, Acknowledged::schema(file), RawUnless::schema(file))
     }
 }
 

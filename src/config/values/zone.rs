@@ -21,7 +21,7 @@ impl FromText for ZoneName {
     }
 
     fn form() -> Form {
-        Form::pattern(r"[A-Za-z]+(?:[_\/+\-]?[A-Za-z0-9]+)*", &["Europe/Berlin", "America/New_York", "UTC"])
+        Form::pattern(r"[A-Za-z][A-Za-z0-9]*(?:[_\/+\-][A-Za-z0-9]+)*", &["Europe/Berlin", "America/New_York", "UTC"])
     }
 }
 

@@ -57,7 +57,7 @@ use connection::{Carrier, Connection};
 use era::Era;
 use hints::Hints;
 use link::Link;
-pub use tools::Connectors;
+pub use tools::{Connectors, Known, Server};
 use way::Way;
 
 /// Largest text of a resource, in bytes: 5,000 events of a kilobyte and a half, or a hundred of the largest.

@@ -5,7 +5,7 @@
 //! polls nor other calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
@@ -17,7 +17,7 @@ use super::era::Era;
 use super::link::{CALLS_MAX, Link};
 use super::way::Way;
 use super::{Common, McpOutbox};
-use crate::config::{Config, Connector};
+use crate::config::{Auth, Config, Connector, Secret, Transport};
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
 use crate::tools::{Call, Said, Tools, Trouble};
@@ -32,23 +32,100 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked for such connections.
 const IDLE_LOOK: Duration = Duration::from_secs(15);
 
-/// The servers of all workspaces, by workspace and connector; or why one cannot be reached.
+/// The servers of all workspaces, by workspace and connector.
 #[derive(Debug)]
 pub struct Connectors {
-    callers: BTreeMap<(Name, Name), Result<Caller, ReadError>>,
+    known: RwLock<Known>,
+}
+
+/// Connectors, by workspace and name.
+pub type Known = BTreeMap<(Name, Name), Arc<Server>>;
+
+/// What one connector leads to; or why it leads nowhere.
+#[derive(Debug)]
+pub struct Server {
+    /// What it was made from: one that is made from the same is the same.
+    made_from: MadeFrom,
+    caller: Result<Caller, ReadError>,
+}
+
+/// All of the configuration that a connection depends on. How it is polled and what its levels count is not part of it.
+#[derive(Debug, PartialEq, Eq)]
+struct MadeFrom {
+    transport: Transport,
+    outbox: Option<String>,
+    secrets: Vec<Option<Secret>>,
+}
+
+impl MadeFrom {
+    fn of(connector: &Connector, secrets: &BTreeMap<Name, Secret>) -> Self {
+        let mut named: Vec<&Name> = Vec::new();
+        if let Transport::Http { auth, headers, .. } = &connector.transport {
+            named.extend(headers.values());
+            match auth {
+                Auth::None => {}
+                Auth::Bearer(name) => named.push(name),
+                Auth::OAuth(oauth) => named.extend(&oauth.client_secret),
+            }
+        }
+        let secrets = named.into_iter().map(|name| secrets.get(name).cloned()).collect();
+        Self { transport: connector.transport.clone(), outbox: connector.outbox.clone(), secrets }
+    }
+}
+
+impl Server {
+    /// Closes every connection that calls may have made, once they are over.
+    pub async fn close(&self) {
+        if let Ok(caller) = &self.caller {
+            caller.close().await;
+        }
+    }
+
+    /// The outbox of the connector.
+    ///
+    /// # Errors
+    /// As [`McpOutbox::new`].
+    pub fn outbox(&self) -> Result<McpOutbox, ReadError> {
+        self.caller.as_ref().map(Caller::outbox).map_err(Clone::clone)
+    }
 }
 
 impl Connectors {
     /// All connectors that there are. None is connected yet.
     pub fn new(config: &Config, common: &Common<'_>) -> Self {
-        let mut callers = BTreeMap::new();
+        let none = Self { known: RwLock::default() };
+        none.go_over(none.prepare(config, common));
+        none
+    }
+
+    /// The connectors of another configuration: those that are reached as before are the same, with their connections.
+    /// Nothing is changed.
+    pub fn prepare(&self, config: &Config, common: &Common<'_>) -> Known {
+        let before = self.known();
+        let mut known = Known::new();
         for workspace in config.workspaces.values() {
             for connector in workspace.connectors.values() {
-                let caller = Way::new(&workspace.name, connector, common).map(|way| Caller::new(way, connector));
-                callers.insert((workspace.name.clone(), connector.name.clone()), caller);
+                let key = (workspace.name.clone(), connector.name.clone());
+                let made_from = MadeFrom::of(connector, common.secrets);
+                let same = before.get(&key).filter(|server| server.made_from == made_from && server.caller.is_ok());
+                let server = same.map(Arc::clone).unwrap_or_else(|| {
+                    let caller = Way::new(&workspace.name, connector, common).map(|way| Caller::new(way, connector));
+                    Arc::new(Server { made_from, caller })
+                });
+                known.insert(key, server);
             }
         }
-        Self { callers }
+        known
+    }
+
+    /// Calls go to these from now on; returns those before. Calls under way go on where they began.
+    pub fn go_over(&self, known: Known) -> Known {
+        std::mem::replace(&mut *self.known.write().unwrap_or_else(PoisonError::into_inner), known)
+    }
+
+    /// All connectors that there are.
+    pub fn known(&self) -> Known {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The outbox of a connector.
@@ -56,41 +133,39 @@ impl Connectors {
     /// # Errors
     /// As [`McpOutbox::new`]; also when there is no such connector.
     pub fn outbox(&self, workspace: &Name, connector: &Name) -> Result<McpOutbox, ReadError> {
-        self.caller(workspace, connector).map(Caller::outbox)
+        self.server(workspace, connector)?.outbox()
     }
 
     /// Closes connections that no call needed for a while, until told to stop.
     pub async fn tend(&self, stop: &CancellationToken) {
         while stop.run_until_cancelled(tokio::time::sleep(IDLE_LOOK)).await.is_some() {
-            join_all(self.all().map(|caller| caller.close_older_than(IDLE_TIME_MAX))).await;
+            let known = self.known();
+            let callers = known.values().filter_map(|server| server.caller.as_ref().ok());
+            join_all(callers.map(|caller| caller.close_older_than(IDLE_TIME_MAX))).await;
         }
     }
 
     /// Closes every connection that calls may have made, once they are over.
     pub async fn close(&self) {
-        join_all(self.all().map(Caller::close)).await;
+        join_all(self.known().values().map(|server| server.close())).await;
     }
 
-    fn all(&self) -> impl Iterator<Item = &Caller> {
-        self.callers.values().filter_map(|caller| caller.as_ref().ok())
-    }
-
-    fn caller(&self, workspace: &Name, connector: &Name) -> Result<&Caller, ReadError> {
+    fn server(&self, workspace: &Name, connector: &Name) -> Result<Arc<Server>, ReadError> {
         let unknown = || ReadError::NotConnected(format!("workspace {workspace} has no connector {connector}"));
-        let caller = self.callers.get(&(workspace.clone(), connector.clone())).ok_or_else(unknown)?;
-        caller.as_ref().map_err(Clone::clone)
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(workspace.clone(), connector.clone())).map(Arc::clone).ok_or_else(unknown)
     }
 }
 
 impl Tools for Connectors {
     fn has(&self, workspace: &Name, connector: &Name) -> bool {
-        self.callers.contains_key(&(workspace.clone(), connector.clone()))
+        self.server(workspace, connector).is_ok()
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Said, Trouble>> {
         async move {
-            let caller = self.caller(call.workspace, call.connector).map_err(|error| unready(&error))?;
-            caller.call(call).await
+            let server = self.server(call.workspace, call.connector).map_err(|error| unready(&error))?;
+            server.caller.as_ref().map_err(unready)?.call(call).await
         }
         .boxed()
     }

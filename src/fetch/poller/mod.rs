@@ -3,12 +3,16 @@
 //! The position moves only with what was written, and nothing is told before it is durable. Whatever fails is tried
 //! again, later each time, and never given up.
 
+#[cfg(test)]
+mod configured_tests;
 mod failure;
 #[cfg(test)]
 mod protocol_tests;
 #[cfg(test)]
 mod stage_for_tests;
 mod status;
+#[cfg(test)]
+mod store_for_tests;
 mod take;
 mod tally;
 mod tell;
@@ -19,11 +23,11 @@ mod turn;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, later, until};
-use crate::config::{Config, Connector, Workspace};
+use crate::config::{Config, Connector, Poll, Workspace};
 use crate::fetch::budget::Budget;
 use crate::fetch::outbox::Outbox;
 use crate::fetch::pace::first_wait;
@@ -38,8 +42,8 @@ use tally::Tally;
 /// What the pollers of one server share.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The configuration.
-    pub config: Arc<Config>,
+    /// The configuration that holds now: each turn follows it.
+    pub config: watch::Receiver<Arc<Config>>,
     /// Where events go.
     pub inbox: Arc<dyn Inbox>,
     /// Tells the time.
@@ -57,6 +61,8 @@ pub struct Poller {
     workspace: Name,
     source: Name,
     resource: String,
+    /// How it is polled, as it was looked at last.
+    poll: Poll,
     outbox: Box<dyn Outbox>,
     budget: Arc<Budget>,
     desk: Desk,
@@ -109,10 +115,12 @@ impl Poller {
         outbox: Box<dyn Outbox>,
         budget: Arc<Budget>,
     ) -> Option<Self> {
-        let (_, connector) = place(&shared.config, workspace, source)?;
+        let config = Arc::clone(&shared.config.borrow());
+        let (_, connector) = place(&config, workspace, source)?;
         Some(Self {
             resource: connector.outbox.clone()?,
             events_asked: connector.poll.events_max,
+            poll: connector.poll,
             workspace: workspace.clone(),
             source: source.clone(),
             shared,
@@ -155,8 +163,10 @@ impl Poller {
         let mut due = self.first_due(stop).await?;
         loop {
             self.desk.update(|status| status.next_at = Some(due));
-            let cause = stop.run_until_cancelled(self.cause(due)).await?;
-            due = self.turn(cause, stop).await?;
+            due = match stop.run_until_cancelled(self.cause(due)).await? {
+                Some(cause) => self.turn(cause, stop).await?,
+                None => self.follow(due)?,
+            };
         }
     }
 
@@ -164,12 +174,31 @@ impl Poller {
         // A failure shows in the turn that follows.
         let _ = stop.run_until_cancelled(self.find_position()).await?;
         let random = self.random.f64();
-        let (_, connector) = place(&self.shared.config, &self.workspace, &self.source)?;
+        let config = self.config();
+        let (_, connector) = place(&config, &self.workspace, &self.source)?;
         Some(later(self.now(), first_wait(self.shared.pollers.saturating_sub(1), &connector.poll, random)))
     }
 
-    /// Waits for what makes the next turn begin. A hint does not shorten the wait after a failure.
-    async fn cause(&mut self, due: Timestamp) -> Cause {
+    /// The configuration that holds now.
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.shared.config.borrow())
+    }
+
+    /// When the next turn is due in a configuration that has just changed: a shorter wait counts at once. None when it has
+    /// no such connector any more.
+    fn follow(&mut self, due: Timestamp) -> Option<Timestamp> {
+        let config = self.config();
+        let (_, connector) = place(&config, &self.workspace, &self.source)?;
+        let before = std::mem::replace(&mut self.poll, connector.poll);
+        self.events_asked = self.events_asked.min(connector.poll.events_max);
+        // What waits after a failure may do so because its server asked for it.
+        let is_sooner = connector.poll.base < before.base && self.reading.failures == 0;
+        Some(if is_sooner { due.min(later(self.now(), connector.poll.base)) } else { due })
+    }
+
+    /// Waits for what makes the next turn begin, or for another configuration. A hint does not shorten the wait after a
+    /// failure.
+    async fn cause(&mut self, due: Timestamp) -> Option<Cause> {
         let wait = until(self.now(), due);
         let hints_count = self.reading.failures == 0;
         let (clock, quiet) = (&self.shared.clock, until(self.now(), self.hints_from));
@@ -177,11 +206,18 @@ impl Poller {
             clock.sleep(quiet).await;
             self.outbox.changed().await;
         };
+        let configured = &mut self.shared.config;
+        let configured = async {
+            if configured.changed().await.is_err() {
+                std::future::pending().await
+            }
+        };
         tokio::select! {
             biased;
-            Some(reply) = self.desk.commands.recv() => Cause::Asked(reply),
-            () = clock.sleep(wait) => Cause::Due,
-            () = hint, if hints_count => Cause::Hint,
+            Some(reply) = self.desk.commands.recv() => Some(Cause::Asked(reply)),
+            () = clock.sleep(wait) => Some(Cause::Due),
+            () = configured => None,
+            () = hint, if hints_count => Some(Cause::Hint),
         }
     }
 

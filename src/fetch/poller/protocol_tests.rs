@@ -284,7 +284,7 @@ async fn notices_are_in_the_inbox_and_owe_what_routes_say() {
 #[tokio::test]
 async fn a_poller_can_read_once_and_end() {
     let stage = Stage::start(vec![]);
-    let config = Arc::new(config());
+    let config = tokio::sync::watch::channel(Arc::new(config())).1;
     let script = Arc::new(Script::of(vec![at("p:1")]));
     let shared = Shared {
         config,

@@ -7,20 +7,16 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::store_for_tests::Store;
 use super::*;
 use crate::config::{Plugins, Poll, Route, Target, Transport};
 use crate::fetch::outbox::ReadError;
-use crate::inbox::book::{Admission, Book, QueueKey};
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
-    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
-};
-use crate::notification::{Level, Notification};
-use crate::route::timing::AtMost;
+use crate::inbox::{Page, Which};
+use crate::notification::Level;
 use crate::route::{Matcher, Router};
 use crate::telemetry::Happening;
 
@@ -92,153 +88,6 @@ impl Observer for Told {
     }
 }
 
-/// The store, with writes that fail on demand.
-#[derive(Debug)]
-pub(super) struct Store {
-    sqlite: SqliteInbox,
-    pub(super) is_full: AtomicBool,
-}
-
-impl Inbox for Store {
-    fn accept(&self, intake: Intake) -> BoxFuture<'_, Result<Accepted, InboxError>> {
-        if self.is_full.load(Ordering::SeqCst) {
-            return async { Err(InboxError::Unavailable("the disk is full".to_owned())) }.boxed();
-        }
-        self.sqlite.accept(intake)
-    }
-
-    fn reading<'a>(&'a self, workspace: &'a Name, source: &'a Name) -> BoxFuture<'a, Result<Reading, InboxError>> {
-        self.sqlite.reading(workspace, source)
-    }
-
-    fn readings<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<(Name, Reading)>, InboxError>> {
-        self.sqlite.readings(workspace)
-    }
-
-    fn key(&self) -> [u8; 32] {
-        self.sqlite.key()
-    }
-
-    fn adopt(
-        &self,
-        book: Arc<Book>,
-        admission: Option<Arc<dyn Admission>>,
-        now: Timestamp,
-    ) -> BoxFuture<'_, Result<Adopted, InboxError>> {
-        self.sqlite.adopt(book, admission, now)
-    }
-
-    fn claim(&self, now: Timestamp, wants: Vec<Want>) -> BoxFuture<'_, Result<Claimed, InboxError>> {
-        self.sqlite.claim(now, wants)
-    }
-
-    fn news(&self) -> BoxFuture<'_, News> {
-        self.sqlite.news()
-    }
-
-    fn keep(&self, kept: Kept) -> BoxFuture<'_, Result<(), InboxError>> {
-        self.sqlite.keep(kept)
-    }
-
-    fn pause(&self, paused: Paused) -> BoxFuture<'_, Result<(), InboxError>> {
-        self.sqlite.pause(paused)
-    }
-
-    fn finish(&self, finished: Finished) -> BoxFuture<'_, Result<Vec<Option<u64>>, InboxError>> {
-        self.sqlite.finish(finished)
-    }
-
-    fn plugins_in_use(&self) -> BoxFuture<'_, Result<Vec<(Name, String)>, InboxError>> {
-        self.sqlite.plugins_in_use()
-    }
-
-    fn retry<'a>(
-        &'a self,
-        workspace: &'a Name,
-        which: Which,
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
-        self.sqlite.retry(workspace, which, now)
-    }
-
-    fn cancel<'a>(
-        &'a self,
-        workspace: &'a Name,
-        which: Which,
-        why: String,
-    ) -> BoxFuture<'a, Result<Handled, InboxError>> {
-        self.sqlite.cancel(workspace, which, why)
-    }
-
-    fn mark<'a>(
-        &'a self,
-        workspace: &'a Name,
-        seqs: Vec<u64>,
-        deed: Deed,
-        mark: Mark,
-    ) -> BoxFuture<'a, Result<Marked, InboxError>> {
-        self.sqlite.mark(workspace, seqs, deed, mark)
-    }
-
-    fn marks<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Vec<Marks>, InboxError>> {
-        self.sqlite.marks(workspace, seqs)
-    }
-
-    fn notifications(&self, page: Page) -> BoxFuture<'_, Result<Vec<Notification>, InboxError>> {
-        self.sqlite.notifications(page)
-    }
-
-    fn notification<'a>(
-        &'a self,
-        workspace: &'a Name,
-        seq: u64,
-    ) -> BoxFuture<'a, Result<Option<Notification>, InboxError>> {
-        self.sqlite.notification(workspace, seq)
-    }
-
-    fn deliveries(&self, page: Page, which: Which) -> BoxFuture<'_, Result<Vec<DeliveryView>, InboxError>> {
-        self.sqlite.deliveries(page, which)
-    }
-
-    fn known<'a>(
-        &'a self,
-        workspace: &'a Name,
-        from: u64,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<Known>, InboxError>> {
-        self.sqlite.known(workspace, from, limit)
-    }
-
-    fn seq_since<'a>(&'a self, workspace: &'a Name, moment: Timestamp) -> BoxFuture<'a, Result<u64, InboxError>> {
-        self.sqlite.seq_since(workspace, moment)
-    }
-
-    fn record(&self, recording: Recording) -> BoxFuture<'_, Result<(), InboxError>> {
-        self.sqlite.record(recording)
-    }
-
-    fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
-        self.sqlite.recordings(plugin)
-    }
-
-    fn is_of_first_read<'a>(&'a self, workspace: &'a Name, seq: u64) -> BoxFuture<'a, Result<bool, InboxError>> {
-        self.sqlite.is_of_first_read(workspace, seq)
-    }
-
-    fn target_state<'a>(
-        &'a self,
-        queue: &'a QueueKey,
-        at_most: Option<&'a AtMost>,
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<TargetState, InboxError>> {
-        self.sqlite.target_state(queue, at_most, now)
-    }
-
-    fn lanes(&self) -> BoxFuture<'_, Result<Vec<LaneRecord>, InboxError>> {
-        self.sqlite.lanes()
-    }
-}
-
 pub(super) fn config() -> Config {
     let matcher = Matcher { level: Some(Level::Attention), ..Matcher::default() };
     let target = Target::plain("target".to_owned(), "slack".parse().unwrap(), serde_json::json!({}));
@@ -287,6 +136,7 @@ pub(super) struct Stage {
     pub(super) task: tokio::task::JoinHandle<()>,
     pub(super) folder: tempfile::TempDir,
     pub(super) handle: Handle,
+    pub(super) configured: watch::Sender<Arc<Config>>,
 }
 
 impl Stage {
@@ -311,14 +161,14 @@ impl Stage {
         let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
         let outbox = Box::new(Scripted(script.clone()));
         let observer = Arc::new(Told(sender));
-        let config = Arc::new(config());
+        let (configured, config) = watch::channel(Arc::new(config()));
         let budget = Arc::new(Budget::new(per_minute, clock.clone()));
         let shared = Shared { config, inbox: store.clone(), clock: clock.clone(), observer, pollers: 1 };
         let poller = Poller::new(shared, &workspace, &source, outbox, budget).unwrap();
         let handle = poller.handle();
         let stop = CancellationToken::new();
         let task = tokio::spawn(poller.run(stop.clone()));
-        Self { script, store, clock, told, stop, task, folder, handle }
+        Self { script, store, clock, told, stop, task, folder, handle, configured }
     }
 
     pub(super) async fn next(&mut self) -> Happening {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::stage_for_tests::*;
 use super::*;
@@ -307,7 +307,8 @@ async fn there_is_no_poller_for_what_declares_no_outbox() {
         let (workspace, source) = (workspace.parse().unwrap(), source.parse().unwrap());
         let (inbox, clock) = (stage.store.clone(), stage.clock.clone());
         let budget = Arc::new(Budget::new(1, clock.clone()));
-        let shared = Shared { config: config.into(), inbox, clock, observer: observer.clone(), pollers: 1 };
+        let config = watch::channel(config.into()).1;
+        let shared = Shared { config, inbox, clock, observer: observer.clone(), pollers: 1 };
         Poller::new(shared, &workspace, &source, outbox, budget)
     };
     assert!(poller(silent, "acme", "registrar").is_none());

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::take::{Start, Taken};
 use super::{Cause, Failure, Polled, Poller, Position, place};
 use crate::clock::later;
-use crate::config::{Connector, Workspace};
+use crate::config::Connector;
 use crate::fetch::address::{self, Bounds};
 use crate::fetch::outbox::ReadError;
 use crate::fetch::pace::{Ended, wait_after};
@@ -27,8 +27,6 @@ const LOST_READS: u32 = 3;
 impl Poller {
     /// One read, and the ones that follow it at once. Returns when the next turn is due; nothing when told to stop.
     pub(super) async fn turn(&mut self, cause: Cause, stop: &CancellationToken) -> Option<Timestamp> {
-        let config = self.shared.config.clone();
-        let here = place(&config, &self.workspace, &self.source)?;
         let mut polled = Polled::default();
         let (is_hint, reply) = match cause {
             Cause::Due => (false, None),
@@ -38,8 +36,10 @@ impl Poller {
         let mut waits_for_budget = reply.is_none();
         let due = loop {
             polled.reads += 1;
+            let config = self.config();
+            let here = place(&config, &self.workspace, &self.source)?;
             let may_read_on = polled.reads < here.1.poll.chained_reads_max;
-            let read = self.read(here, waits_for_budget, stop).await?;
+            let read = self.read(here.1, waits_for_budget, stop).await?;
             waits_for_budget = true;
             match read {
                 Ok(taken) => {
@@ -71,26 +71,34 @@ impl Poller {
         Some(due)
     }
 
-    /// One read, from the request to the commit; nothing when told to stop.
+    /// One read, from the request to the commit; nothing when told to stop. What came is decided by the configuration that
+    /// holds when it came.
     async fn read(
         &mut self,
-        here: (&Workspace, &Connector),
+        connector: &Connector,
         waits_for_budget: bool,
         stop: &CancellationToken,
     ) -> Option<Result<Taken, Failure>> {
-        let asked = stop.run_until_cancelled(self.ask(here.1, waits_for_budget)).await?;
+        let asked = stop.run_until_cancelled(self.ask(connector, waits_for_budget)).await?;
         let failure = match asked {
-            Ok((text, start)) => return Some(self.take(&text, start, here).await),
+            Ok((text, start)) => return self.take_here(&text, start).await,
             Err(failure) => failure,
         };
         if !self.is_lost(&failure) {
             return Some(Err(failure));
         }
         // What the outbox says from now on is worth more than a position that it does not know.
-        match stop.run_until_cancelled(self.ask_first(here.1, true)).await? {
-            Ok(text) => Some(self.take(&text, Start::Anew, here).await.or(Err(failure))),
+        match stop.run_until_cancelled(self.ask_first(connector, true)).await? {
+            Ok(text) => Some(self.take_here(&text, Start::Anew).await?.or(Err(failure))),
             Err(_) => Some(Err(failure)),
         }
+    }
+
+    /// Nothing when there is no such connector any more.
+    async fn take_here(&mut self, text: &str, start: Start) -> Option<Result<Taken, Failure>> {
+        let config = self.config();
+        let here = place(&config, &self.workspace, &self.source)?;
+        Some(self.take(text, start, here).await)
     }
 
     /// The text of the answer.

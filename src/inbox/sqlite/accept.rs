@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
+use super::adopt::GONE;
 use super::errors::unavailable;
 use super::gather::{self, Arrival};
 use super::rows::{self, prepare};
@@ -103,6 +104,7 @@ impl<'a> Known<'a> {
         }
         let Owed { route, target, .. } = owed;
         let queue = QueueKey { workspace: workspace.clone(), route: route.clone(), target: target.as_str().into() };
+        let queue = session.now_at(&queue).clone();
         let target = session.target(&queue)?;
         if self.targets.len() >= KNOWN_MAX {
             self.targets.clear();
@@ -130,7 +132,13 @@ fn owe<'a>(
             event: &entry.event,
             plugin: &owed.plugin,
         };
-        if target.timing().is_some() {
+        if session.is_gone(&target) {
+            // It was decided before the target went.
+            let why = Some(GONE.to_owned());
+            let new = New { state: State::Cancelled, now: place.received_at, takes_slot: false, why };
+            insert_waiting(session, &target, &arrival, &new)?;
+            session.strand(&target.queue);
+        } else if target.timing().is_some() {
             gather::matched(session, &target, &arrival, place.received_at)?;
         } else {
             at_once(session, &target, &arrival, place.received_at, false)?;

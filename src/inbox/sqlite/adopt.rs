@@ -85,6 +85,7 @@ pub(super) fn adopt(
         match (new.next().cloned(), new.next()) {
             (Some(there), None) => {
                 move_to(session, known, &there)?;
+                session.moves(&known.queue, &there);
                 taken.insert(there);
             }
             _ => cancel(session, known, &mut adopted)?,

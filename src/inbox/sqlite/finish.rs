@@ -95,6 +95,9 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     change_resume(session, id, &paused.resume)?;
     keep_lanes(session, &paused.lanes)?;
     let target = target_of(session, id)?;
+    if session.cancel_if_gone(&target, id)? {
+        return forget_effects(session, id);
+    }
     session.now_due(&target.queue, until);
     Ok(())
 }
@@ -148,6 +151,10 @@ fn end_as_held(session: &mut Session, finished: &Finished, mut target: Rc<Target
     if finished.next.state == State::Blocked {
         let why = finished.attempt.reason.as_deref().unwrap_or("the plugin asks for a person");
         session.set_blocked(&target.queue, Some(why))?;
+    }
+    let goes_on = !finished.next.state.is_final();
+    if goes_on && session.cancel_if_gone(&target, number)? {
+        return Ok(target);
     }
     if let Some(at) = finished.next.next_at {
         session.now_due(&target.queue, at);

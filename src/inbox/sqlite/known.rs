@@ -20,7 +20,7 @@ pub(super) fn known(connection: &Connection, name: &Name, from: u64, limit: u32)
     let from = i64::try_from(from).unwrap_or(seq_end).min(seq_end);
     let sql = format!(
         "SELECT n.id, n.source, n.received_at, n.name, n.subject, n.level, n.effective_level, {BYTES}, n.acknowledged_at,
-                n.acknowledged_by, n.acknowledged_agent
+                n.acknowledged_by, n.acknowledged_agent, n.first_read IS NOT NULL
          FROM notification n WHERE n.id >= ?1 AND n.id < ?2 ORDER BY n.id LIMIT ?3"
     );
     let mut statement = prepare(connection, &sql)?;
@@ -40,6 +40,7 @@ fn one(row: &Row<'_>, sources: &HashMap<i64, Name>) -> rusqlite::Result<Known> {
         effective_level: rows::level(row, 6)?,
         bytes: row.get::<_, i64>(7)?.unsigned_abs(),
         acknowledged: rows::mark(row, 8)?,
+        is_first: row.get(11)?,
     })
 }
 

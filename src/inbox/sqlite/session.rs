@@ -1,7 +1,7 @@
 //! What the writing thread has at hand: the connection, what it remembers of rows, the book of targets, and what is to be
 //! told once a commit holds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Params, Statement, params};
 use tokio::sync::Notify;
 
+use super::adopt::GONE;
 use super::errors::unavailable;
 use super::rows::{prepare, unreadable};
 use super::{InboxError, Name, Store};
@@ -35,6 +36,10 @@ pub(super) struct Session<'c> {
     admitted: Vec<(Claim, Option<String>)>,
     /// What the open transaction made due.
     due: Vec<(QueueKey, Timestamp)>,
+    /// Of which queues it cancelled something because they are gone, once for each.
+    stranded: Vec<QueueKey>,
+    /// Under which route a target went on that is not there any more under its own.
+    moved: HashMap<QueueKey, QueueKey>,
 }
 
 /// The statements that every delivery's life runs, kept at hand: finding each by its text, time and again, is a twentieth of
@@ -118,7 +123,7 @@ impl Desk {
     pub(super) async fn news(&self) -> News {
         loop {
             let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
-            if !news.claims.is_empty() || !news.due.is_empty() {
+            if !news.claims.is_empty() || !news.due.is_empty() || !news.cancelled.is_empty() {
                 return news;
             }
             self.changed.notified().await;
@@ -131,6 +136,7 @@ impl Desk {
 pub(super) struct Told {
     admitted: usize,
     due: usize,
+    stranded: usize,
 }
 
 impl<'c> Session<'c> {
@@ -146,17 +152,20 @@ impl<'c> Session<'c> {
             targets: HashMap::new(),
             admitted: Vec::new(),
             due: Vec::new(),
+            stranded: Vec::new(),
+            moved: HashMap::new(),
         }
     }
 
     pub(super) fn told(&self) -> Told {
-        Told { admitted: self.admitted.len(), due: self.due.len() }
+        Told { admitted: self.admitted.len(), due: self.due.len(), stranded: self.stranded.len() }
     }
 
     /// Something was rolled back: what was to be told of it is not, and no row is remembered any more.
     pub(super) fn undo(&mut self, since: Told) {
         self.forget();
         self.due.truncate(since.due);
+        self.stranded.truncate(since.stranded);
         for (claim, subject) in self.admitted.drain(since.admitted.min(self.admitted.len())..) {
             if let Some(admission) = &self.admission {
                 admission.give_back(&claim.queue, subject.as_deref());
@@ -166,7 +175,7 @@ impl<'c> Session<'c> {
 
     /// The commit holds.
     pub(super) fn tell(&mut self) {
-        if self.admitted.is_empty() && self.due.is_empty() {
+        if self.admitted.is_empty() && self.due.is_empty() && self.stranded.is_empty() {
             return;
         }
         let mut news = self.desk.news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,6 +187,9 @@ impl<'c> Session<'c> {
                 _ => news.due.push((queue, at)),
             }
         }
+        let mut cancelled: BTreeMap<QueueKey, u64> = std::mem::take(&mut news.cancelled).into_iter().collect();
+        self.stranded.drain(..).for_each(|queue| *cancelled.entry(queue).or_default() += 1);
+        news.cancelled = cancelled.into_iter().collect();
         drop(news);
         self.desk.changed.notify_one();
     }
@@ -257,6 +269,39 @@ impl<'c> Session<'c> {
     /// Whether the configuration does not have this target any more.
     pub(super) fn is_gone(&self, target: &Target) -> bool {
         self.book.is_some() && target.rule.is_none() && !self.is_aside(target)
+    }
+
+    /// A target goes on under another route.
+    pub(super) fn moves(&mut self, from: &QueueKey, to: &QueueKey) {
+        if self.moved.len() >= REMEMBERED_MAX {
+            self.moved.clear();
+        }
+        self.moved.insert(from.clone(), to.clone());
+    }
+
+    /// The queue of something that was decided while the target stood under this one: the same, unless the target went on
+    /// under another route since.
+    pub(super) fn now_at<'q>(&'q self, queue: &'q QueueKey) -> &'q QueueKey {
+        let Some(book) = self.book.as_ref().filter(|book| book.get(queue).is_none()) else { return queue };
+        self.moved.get(queue).filter(|there| book.get(there).is_some()).unwrap_or(queue)
+    }
+
+    /// Cancels a delivery that nobody would make any more if its target is gone: what was decided or begun before.
+    pub(super) fn cancel_if_gone(&mut self, target: &Target, delivery: i64) -> Result<bool, InboxError> {
+        if !self.is_gone(target) {
+            return Ok(false);
+        }
+        let sql = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL,
+                          started_at = NULL, plugin_digest = NULL, why = ?2
+                   WHERE id = ?1";
+        prepare(self.connection, sql)?.execute(params![delivery, GONE]).map_err(unavailable)?;
+        self.strand(&target.queue);
+        Ok(true)
+    }
+
+    /// Something of a queue that is gone was cancelled.
+    pub(super) fn strand(&mut self, queue: &QueueKey) {
+        self.stranded.push(queue.clone());
     }
 
     /// Says, or takes back, that a person must mend something for this target first.

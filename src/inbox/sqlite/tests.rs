@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::errors::unavailable;
-use super::*;
+use super::{errors::unavailable, *};
 use crate::inbox::book::{QueueKey, Rule};
 use crate::inbox::delivery::{Cause, Next, Outcome, State};
 use crate::inbox::{Attempt, Change, Claim, Ended, Entry, Owed};

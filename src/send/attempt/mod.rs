@@ -200,14 +200,19 @@ fn target<'c>(config: &'c Config, claim: &Claim) -> Option<(&'c Route, &'c Targe
 impl Means {
     /// Makes one attempt, or goes on with it.
     pub async fn attempt(&self, claim: &Claim, began: Timestamp, stop: &Stop) -> Came {
-        let current = self.live.get();
+        let current = self.current(claim);
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), None)).await.0
     }
 
     /// The same; some come with what is kept of them.
     pub(super) async fn watched(&self, claim: &Claim, began: Timestamp, stop: &Stop, watch: Watch<'_>) -> (Came, Seen) {
-        let current = self.live.get();
+        let current = self.current(claim);
         self.basis(&current).attempt(claim, began, stop, (Door::Doing(self), Some(watch))).await
+    }
+
+    /// What holds for a claim: one that was handed out right before its target went is made all the same.
+    fn current(&self, claim: &Claim) -> Arc<Current> {
+        self.live.with(|config| target(config, claim).is_some())
     }
 
     fn basis<'a>(&'a self, current: &'a Current) -> Basis<'a> {
@@ -217,7 +222,7 @@ impl Means {
     /// How the end of an attempt moves its delivery: as the target says, else by what a repeat means to the version of the
     /// plugin that ran, or to the one that runs now where none did.
     pub fn policy(&self, claim: &Claim, repeat: Option<Repeat>) -> Policy {
-        let Current { config, catalog, .. } = &*self.live.get();
+        let Current { config, catalog, .. } = &*self.current(claim);
         let Some((_, target)) = target(config, claim) else { return Policy::default() };
         let repeat = repeat.or_else(|| catalog.get(&target.plugin).map(|plugin| plugin.manifest().repeat));
         let on_unknown = target.on_unknown.unwrap_or(match repeat {

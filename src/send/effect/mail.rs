@@ -24,11 +24,12 @@ use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{EffectsError, Permission, denied, fault};
-use crate::config::{Config, MailRelay, MailTls};
+use crate::config::{Config, MailRelay, MailTls, Secret};
 use crate::wasm::{Fault, Mailed, Message, Reach, Recipient};
 use compose::Letter;
 use judge::{AllowedMail, judge, not_configured};
@@ -42,15 +43,21 @@ const MESSAGE_CHARS_MAX: usize = 500;
 /// The longest one mail may take, to all of its recipients together.
 pub const MAIL_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// Sends mail through the one relay there is, or through none.
+/// Sends mail through the one relay there is, or through none. Clones share it.
 #[derive(Clone, Debug)]
 pub struct MailClient {
-    relay: Option<Arc<Relay>>,
+    relay: Arc<watch::Sender<Option<Arc<Relay>>>>,
 }
+
+/// The relay of another configuration, or none.
+#[derive(Clone, Debug)]
+pub(super) struct OtherRelay(Option<Arc<Relay>>);
 
 #[derive(Debug)]
 struct Relay {
     config: MailRelay,
+    /// What it is signed in with.
+    secret: Option<Secret>,
     from: Mailbox,
     door: Door,
     pool: Pool,
@@ -79,16 +86,7 @@ impl MailClient {
     /// # Errors
     /// When the system's certificates cannot be used, or the configuration does not hold together.
     pub fn new(config: &Config) -> Result<Self, EffectsError> {
-        let needs_trust = config.mail.as_ref().is_some_and(|relay| relay.tls != MailTls::None);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| mistake(&error))?;
-        let trust = if needs_trust {
-            builder.with_platform_verifier().map_err(|error| mistake(&error))?
-        } else {
-            builder.with_root_certificates(rustls::RootCertStore::empty())
-        };
-        Self::trusting(config, trust.with_no_client_auth())
+        Self::trusting(config, trust_of(config)?)
     }
 
     /// For the relay of this configuration, trusting what `trust` says.
@@ -97,7 +95,29 @@ impl MailClient {
     /// When the configuration does not hold together.
     pub fn trusting(config: &Config, trust: ClientConfig) -> Result<Self, EffectsError> {
         let relay = config.mail.as_ref().map(|mail| Relay::new(mail, config, trust)).transpose()?;
-        Ok(Self { relay: relay.map(Arc::new) })
+        Ok(Self { relay: Arc::new(watch::Sender::new(relay.map(Arc::new))) })
+    }
+
+    /// What it goes over to with another configuration: the same relay, with its connections, where nothing of it changes.
+    ///
+    /// # Errors
+    /// As [`MailClient::new`].
+    pub(super) fn prepare(&self, config: &Config) -> Result<OtherRelay, EffectsError> {
+        let Some(mail) = &config.mail else { return Ok(OtherRelay(None)) };
+        let secret = mail.sign_in.as_ref().and_then(|(_, name)| config.secrets.get(name));
+        if let Some(same) = self.relay().filter(|relay| relay.config == *mail && relay.secret.as_ref() == secret) {
+            return Ok(OtherRelay(Some(same)));
+        }
+        Relay::new(mail, config, trust_of(config)?).map(|relay| OtherRelay(Some(Arc::new(relay))))
+    }
+
+    /// Goes over to a relay; returns the one before. What is under way goes on with the one it has.
+    pub(super) fn go_over(&self, OtherRelay(relay): OtherRelay) -> OtherRelay {
+        OtherRelay(self.relay.send_replace(relay))
+    }
+
+    fn relay(&self) -> Option<Arc<Relay>> {
+        self.relay.borrow().clone()
     }
 
     /// Judges a mail and hands it over to each recipient. No recipient keeps another from it.
@@ -105,7 +125,7 @@ impl MailClient {
     /// # Errors
     /// Why all of it is refused. Whatever happens on the way to the relay is told with each recipient.
     pub async fn perform(&self, message: Message, permission: &Permission<'_>) -> Result<Mailed, Fault> {
-        let relay = self.relay.as_ref().ok_or_else(not_configured)?;
+        let relay = self.relay().ok_or_else(not_configured)?;
         let mail = judge(message, permission, &relay.config)?;
         let letter = Letter::new(&mail, permission, &relay.from);
         let message_id = letter.message_id().to_owned();
@@ -118,19 +138,50 @@ impl MailClient {
     /// # Errors
     /// Why all of it is refused.
     pub fn judge(&self, message: Message, permission: &Permission<'_>) -> Result<Vec<(String, Fault)>, Fault> {
-        let relay = self.relay.as_ref().ok_or_else(not_configured)?;
+        let relay = self.relay().ok_or_else(not_configured)?;
         let mail = judge(message, permission, &relay.config)?;
         let refused = |(text, judged): (String, Result<Address, Fault>)| Some((text, judged.err()?));
         Ok(mail.recipients.into_iter().filter_map(refused).collect())
     }
 
-    /// Closes connections that have been idle for too long, until told to stop.
+    /// Closes connections that have been idle for too long, until told to stop, and those to a relay that is left.
     pub async fn tend(&self, stop: &CancellationToken) {
-        match &self.relay {
-            Some(relay) => relay.pool.tend(stop).await,
-            None => stop.cancelled().await,
+        let mut changes = self.relay.subscribe();
+        while !stop.is_cancelled() {
+            let relay = changes.borrow_and_update().clone();
+            let is_left = CancellationToken::new();
+            let is_another =
+                |now: &Option<Arc<Relay>>| now.as_ref().map(Arc::as_ptr) != relay.as_ref().map(Arc::as_ptr);
+            let left = async {
+                tokio::select! {
+                    _ = changes.wait_for(is_another) => {}
+                    () = stop.cancelled() => {}
+                }
+                is_left.cancel();
+            };
+            let tended = async {
+                match &relay {
+                    Some(relay) => relay.pool.tend(&is_left).await,
+                    None => is_left.cancelled().await,
+                }
+            };
+            tokio::join!(left, tended);
         }
     }
+}
+
+/// The certificates that this machine trusts, where the relay needs any.
+fn trust_of(config: &Config) -> Result<ClientConfig, EffectsError> {
+    let needs_trust = config.mail.as_ref().is_some_and(|relay| relay.tls != MailTls::None);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| mistake(&error))?;
+    let trust = if needs_trust {
+        builder.with_platform_verifier().map_err(|error| mistake(&error))?
+    } else {
+        builder.with_root_certificates(rustls::RootCertStore::empty())
+    };
+    Ok(trust.with_no_client_auth())
 }
 
 fn mistake(error: &impl fmt::Display) -> EffectsError {
@@ -160,7 +211,8 @@ impl Relay {
         let door =
             Door { host: mail.host.clone(), port: mail.port, tls: mail.tls, trust: Arc::new(trust), credentials };
         let from = Mailbox::new(mail.from.name.clone(), address);
-        Ok(Self { config: mail.clone(), from, door, pool: Pool::new(), password })
+        let secret = mail.sign_in.as_ref().and_then(|(_, name)| config.secrets.get(name)).cloned();
+        Ok(Self { config: mail.clone(), secret, from, door, pool: Pool::new(), password })
     }
 
     async fn deliver(&self, mail: AllowedMail, letter: &Letter, permission: &Permission<'_>) -> Vec<Recipient> {

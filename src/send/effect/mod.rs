@@ -12,7 +12,7 @@ pub mod tool;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ use token::Tokens;
 
 pub use http::HttpClient;
 pub use mail::MailClient;
+use mail::OtherRelay;
 pub use shown::shown;
 
 /// What one attempt may do: decided once, when it begins.
@@ -58,7 +59,15 @@ pub struct Effects {
     mail: MailClient,
     tools: Option<Arc<dyn Tools>>,
     /// Every connector, with its workspace.
-    connectors: Arc<BTreeSet<(Name, Name)>>,
+    connectors: Arc<RwLock<BTreeSet<(Name, Name)>>>,
+}
+
+/// What effects follow in another configuration.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    relay: OtherRelay,
+    connectors: BTreeSet<(Name, Name)>,
+    secrets: BTreeSet<Name>,
 }
 
 /// Why effects cannot be performed at all.
@@ -80,11 +89,7 @@ impl Effects {
     /// When the system's certificates or resolver cannot be used.
     pub fn new(config: &Config, clock: &Clock) -> Result<Self, EffectsError> {
         let tokens = Tokens::new(clock.clone(), &config.store.with_file_name("credentials"));
-        let named = |workspace: &Workspace| {
-            let of = workspace.name.clone();
-            workspace.connectors.keys().map(move |connector| (of.clone(), connector.clone())).collect::<Vec<_>>()
-        };
-        let connectors = Arc::new(config.workspaces.values().flat_map(named).collect());
+        let connectors = Arc::new(RwLock::new(connectors_of(config)));
         Ok(Self { http: HttpClient::new()?, mail: MailClient::new(config)?, tokens, tools: None, connectors })
     }
 
@@ -92,6 +97,25 @@ impl Effects {
     #[must_use]
     pub fn calling(self, tools: Arc<dyn Tools>) -> Self {
         Self { tools: Some(tools), ..self }
+    }
+
+    /// What they would follow in another configuration. Nothing is changed.
+    ///
+    /// # Errors
+    /// When the relay of that configuration cannot be used.
+    pub fn prepare(&self, config: &Config) -> Result<Renewal, EffectsError> {
+        let secrets = config.secrets.keys().cloned().collect();
+        Ok(Renewal { relay: self.mail.prepare(config)?, connectors: connectors_of(config), secrets })
+    }
+
+    /// Follows another configuration; returns the way back. Connections and tokens of what did not change stay, and effects
+    /// under way go on as they began.
+    pub fn renew(&self, renewal: Renewal) -> Renewal {
+        let Renewal { relay, connectors, secrets } = renewal;
+        self.tokens.keep(|name| secrets.contains(name));
+        let relay = self.mail.go_over(relay);
+        let mut known = self.connectors.write().unwrap_or_else(PoisonError::into_inner);
+        Renewal { relay, connectors: std::mem::replace(&mut known, connectors), secrets }
     }
 
     /// Closes connections that have been idle for too long, until told to stop.
@@ -112,8 +136,8 @@ impl Effects {
             Action::Http(request) => http::judged(request, permission).map(|()| Vec::new()),
             Action::Mail(message) => self.mail.judge(message.clone(), permission),
             Action::Tool(call) => {
-                let has =
-                    |connector: &Name| self.connectors.contains(&(permission.workspace.clone(), connector.clone()));
+                let connectors = self.connectors.read().unwrap_or_else(PoisonError::into_inner);
+                let has = |connector: &Name| connectors.contains(&(permission.workspace.clone(), connector.clone()));
                 tool::judge(call, permission, has).map(|_| Vec::new())
             }
             Action::Other(extension) => Err(not_done(&format!("actions of kind {:?}", extension.kind))),
@@ -134,6 +158,15 @@ impl Effects {
             Action::Wait(_) | Action::Done(_) | Action::Failed(_) => Answer::Resumed(None),
         }
     }
+}
+
+/// Every connector, with its workspace.
+fn connectors_of(config: &Config) -> BTreeSet<(Name, Name)> {
+    let named = |workspace: &Workspace| {
+        let of = workspace.name.clone();
+        workspace.connectors.keys().map(move |connector| (of.clone(), connector.clone())).collect::<Vec<_>>()
+    };
+    config.workspaces.values().flat_map(named).collect()
 }
 
 fn not_done(what: &str) -> Fault {

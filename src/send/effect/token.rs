@@ -43,6 +43,8 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct Held {
+    /// How the token was had: another way gives another token.
+    source: Option<TokenSource>,
     token: Option<(String, Timestamp)>,
     refused: Option<(Fault, Timestamp)>,
     /// Servers that want the client's secret in the body answer `invalid_client` to one in the header.
@@ -74,6 +76,9 @@ impl Tokens {
     pub(super) async fn get(&self, name: &Name, source: &TokenSource, client: &impl Post) -> Result<String, Fault> {
         let held = self.held_for(name);
         let mut held = held.lock().await;
+        if held.source.as_ref() != Some(source) {
+            *held = Held { source: Some(source.clone()), ..Held::default() };
+        }
         let now = self.clock.now();
         if let Some((token, ends)) = &held.token
             && until(now, *ends) > Duration::ZERO
@@ -110,6 +115,11 @@ impl Tokens {
         if held.token.as_ref().is_some_and(|(held, _)| held == token) {
             held.token = None;
         }
+    }
+
+    /// Forgets the tokens of secrets that are not there any more.
+    pub(super) fn keep(&self, is_there: impl Fn(&Name) -> bool) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| is_there(name));
     }
 
     fn held_for(&self, name: &Name) -> Arc<AsyncMutex<Held>> {

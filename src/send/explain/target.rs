@@ -19,8 +19,8 @@ use crate::send::settings::{Placed, Said, lacking, said};
 use crate::send::spare::About;
 
 /// Why what a target is owed besides does not count.
-const NO_STORE: &str = "there is no store yet: what else waits for the target is not known";
-const IN_THE_PAST: &str = "the moment is past: what waited for the target then is not known";
+const NO_STORE: &str = "there is no store yet: what else waits for targets is not known";
+const IN_THE_PAST: &str = "the moment is past: what waited for targets then is not known";
 
 impl Explainer<'_> {
     pub(super) async fn target(

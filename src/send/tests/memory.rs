@@ -187,7 +187,7 @@ impl Inbox for Memory {
         async {
             self.until(|store| !store.state().news.is_empty()).await;
             let claims = std::mem::take(&mut self.state().news);
-            News { claims, due: Vec::new() }
+            News { claims, ..News::default() }
         }
         .boxed()
     }

@@ -4,6 +4,7 @@ mod attempts;
 mod bounds;
 mod dispatching;
 mod dry;
+mod explain;
 mod gate;
 mod memory;
 mod notices;

@@ -1,14 +1,17 @@
 //! How commands ask for changes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::configure::Configured;
 use super::prepare::{Candidate, prepare};
 use super::take::{Done, Refused};
 use super::view::PluginView;
 use super::{Arrived, Upgrades};
+use crate::config::Config;
 use crate::notification::Name;
 
 /// Requests that wait; more wait for room.
@@ -23,6 +26,7 @@ pub(super) enum Request {
     Load(Candidate, Reply),
     RollBack(Name, Option<String>, Reply),
     Approve(Name, Option<String>, Reply),
+    Configure(Arc<Config>, oneshot::Sender<Result<Configured, Refused>>),
 }
 
 /// Asks the one who owns the versions.
@@ -66,6 +70,17 @@ impl Handle {
         self.ask(|reply| Request::Approve(name, version, reply)).await
     }
 
+    /// Goes over to another configuration, with the plugins that it lets run.
+    ///
+    /// # Errors
+    /// Why everything is as it was.
+    pub async fn configure(&self, config: Arc<Config>) -> Result<Configured, Refused> {
+        let (reply, answer) = oneshot::channel();
+        let stopping = || Refused::new("the server is stopping");
+        self.0.send(Request::Configure(config, reply)).await.map_err(|_gone| stopping())?;
+        answer.await.map_err(|_gone| stopping())?
+    }
+
     async fn ask(&self, request: impl FnOnce(Reply) -> Request) -> Result<Done, Refused> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Refused::new("the server is stopping");
@@ -79,6 +94,7 @@ impl Upgrades {
         // Whoever asked may be gone.
         match request {
             Request::List(reply) => drop(reply.send(self.view())),
+            Request::Configure(config, reply) => drop(reply.send(self.configure(config).await)),
             Request::Load(candidate, reply) => self.begin(candidate, Some(reply), preparing),
             Request::RollBack(name, version, reply) => {
                 self.next_turn(&name);
@@ -98,7 +114,8 @@ impl Upgrades {
         let history = self.history.clone();
         preparing.spawn(async move {
             let prepared = prepare(&ground, &candidate, &catalog, (&depot, &history)).await;
-            Arrived { candidate, turn, prepared, reply }
+            let config = Arc::clone(&ground.config);
+            Arrived { candidate, turn, config, prepared, reply }
         });
     }
 

@@ -13,6 +13,7 @@
 //! refuses changes nothing but what `plugin list` says of it.
 
 mod back;
+mod configure;
 pub mod gate;
 mod handle;
 mod open;
@@ -44,6 +45,7 @@ use handle::Request;
 use prepare::{Candidate, Prepared};
 use probation::Probation;
 
+pub use configure::{Configured, Unloaded};
 pub use handle::Handle;
 pub use open::OpenError;
 pub use take::{Done, Refused, Standing};
@@ -103,6 +105,8 @@ struct Arrived {
     candidate: Candidate,
     /// The plugin's turn when it was begun; of a file of the folder.
     turn: u64,
+    /// What it was prepared under.
+    config: Arc<Config>,
     prepared: Result<Prepared, Refused>,
     reply: Option<oneshot::Sender<Result<Done, Refused>>>,
 }
@@ -160,6 +164,10 @@ impl Upgrades {
                 Some(request) = self.requests.1.recv() => self.serve(request, &mut preparing).await,
                 fault = probation.at_fault() => self.roll_back_at_fault(fault).await,
                 Some(arrived) = preparing.join_next() => match arrived {
+                    // What was judged by another configuration is judged again.
+                    Ok(Arrived { candidate, reply, config, .. }) if !Arc::ptr_eq(&config, &self.ground.config) => {
+                        self.begin(candidate, reply, &mut preparing);
+                    }
                     Ok(arrived) => self.arrived(arrived).await,
                     Err(failed) => tracing::error!(%failed, "a plugin could not be looked at"),
                 },
@@ -169,7 +177,7 @@ impl Upgrades {
 
     /// What a file that was prepared comes to.
     async fn arrived(&mut self, arrived: Arrived) {
-        let Arrived { candidate, turn, prepared, reply } = arrived;
+        let Arrived { candidate, turn, prepared, reply, config: _ } = arrived;
         let is_by_hand = reply.is_some();
         if let Some(name) = candidate.name.clone().filter(|name| self.turn(name) != turn) {
             tracing::info!(plugin = %name, "a file in the folder is set aside: another version was chosen while it was looked at");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::config::{Config, Workspace, hint};
@@ -24,7 +25,7 @@ pub struct Desk {
     /// The time.
     pub clock: Clock,
     /// The configuration, for members and names.
-    pub config: Arc<Config>,
+    pub config: watch::Receiver<Arc<Config>>,
 }
 
 /// What is done to deliveries.
@@ -178,7 +179,8 @@ impl Desk {
     /// # Errors
     /// When nothing was changed, and why.
     pub async fn change(&self, workspace: &str, change: Change, asked: &WhichJson) -> Result<HandledJson, Refusal> {
-        let workspace = self.workspace(workspace)?;
+        let config = self.config.borrow().clone();
+        let workspace = known(&config, workspace)?;
         let which = which(change, asked)?;
         let (route, plugin) = (which.route.clone(), which.plugin.clone());
         let handled = match change {
@@ -201,7 +203,8 @@ impl Desk {
     /// # Errors
     /// When nothing was marked, and why.
     pub async fn mark(&self, workspace: &str, deed: Deed, asked: &MarkJson) -> Result<MarkedJson, Refusal> {
-        let workspace = self.workspace(workspace)?;
+        let config = self.config.borrow().clone();
+        let workspace = known(&config, workspace)?;
         let by = member(workspace, asked.by.as_deref())?;
         if asked.seqs.is_empty() || asked.seqs.len() > MARKED_MAX as usize {
             let count = asked.seqs.len();
@@ -212,21 +215,18 @@ impl Desk {
             self.inbox.mark(&workspace.name, asked.seqs.clone(), deed, mark).await?;
         Ok(MarkedJson { by, seqs, missing, suppressed: suppressed.iter().map(DeliveryId::to_string).collect() })
     }
+}
 
-    fn workspace(&self, name: &str) -> Result<&Workspace, Refusal> {
-        let is_aside = self.config.aside.iter().any(|aside| aside.as_str() == name);
-        if is_aside {
-            return Err(Refusal::Wrong(format!(
-                "workspace {name} is left out: its file has mistakes, which `switchbell check` shows: mend them first"
-            )));
-        }
-        self.config.workspaces.get(name).ok_or_else(|| {
-            let known = hint(name, self.config.workspaces.keys().map(Name::as_str), "there are");
-            Refusal::Unknown(format!(
-                "unknown workspace {name:?}{known}; a server knows those that were there at its start"
-            ))
-        })
+fn known<'c>(config: &'c Config, name: &str) -> Result<&'c Workspace, Refusal> {
+    if config.aside.iter().any(|aside| aside.as_str() == name) {
+        return Err(Refusal::Wrong(format!(
+            "workspace {name} is set aside: its file has mistakes, which `switchbell check` shows: mend them first"
+        )));
     }
+    config.workspaces.get(name).ok_or_else(|| {
+        let known = hint(name, config.workspaces.keys().map(Name::as_str), "there are");
+        Refusal::Unknown(format!("unknown workspace {name:?}{known}"))
+    })
 }
 
 /// What is wrong with a filter that found nothing: a route or a plugin that a workspace does not use.
@@ -275,7 +275,7 @@ fn which(change: Change, asked: &WhichJson) -> Result<Which, Refusal> {
     }
     let id = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
     let state =
-        |text: &String| State::parse(text).ok_or_else(|| wrong(format!("unknown state {text:?}{}", known(text))));
+        |text: &String| State::parse(text).ok_or_else(|| wrong(format!("unknown state {text:?}{}", state_hint(text))));
     let name = |text: &String| text.parse().map_err(|why| wrong(format!("{text:?}: {why}")));
     let moment =
         |text: &String| text.parse::<Timestamp>().map_err(|_| wrong(format!("{text:?} is no moment of RFC 3339")));
@@ -291,7 +291,7 @@ fn which(change: Change, asked: &WhichJson) -> Result<Which, Refusal> {
     })
 }
 
-fn known(state: &str) -> String {
+fn state_hint(state: &str) -> String {
     hint(state, State::ALL.map(State::as_str), "states")
 }
 

@@ -1,4 +1,4 @@
-//! What commands ask of a running server without changing anything: explanations and previews.
+//! What commands ask of a running server without changing anything: explanations, previews, checks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path as Segments, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 
 use super::{Served, asked, json, text};
@@ -28,9 +28,14 @@ pub struct AnswerJson<T> {
 /// The routes of questions.
 pub(super) fn routes() -> Router<Arc<Served>> {
     Router::new()
+        .route("/check", get(check))
         .route("/workspaces/{workspace}/explain", post(explain))
         .route("/workspaces/{workspace}/preview", post(preview))
         .layer(DefaultBodyLimit::max(ASKED_BYTES_MAX))
+}
+
+async fn check(State(served): State<Arc<Served>>) -> Response {
+    json(StatusCode::OK, &served.inquiry.check().await)
 }
 
 async fn explain(State(served): State<Arc<Served>>, Segments(workspace): Segments<String>, body: Bytes) -> Response {

@@ -22,6 +22,8 @@ pub struct ExplainedJson {
     pub is_stored: bool,
     /// The moment that it is about.
     pub at: String,
+    /// Whether it is supposed to come then, and not now.
+    pub is_supposed: bool,
     /// The ceiling of its source today; null where no connector has that name any more.
     pub ceiling: Option<String>,
     /// Its level under the ceiling of today.
@@ -179,11 +181,12 @@ pub struct LaneJson {
 }
 
 impl ExplainedJson {
-    pub(super) fn new(found: &Found, of: &Explained) -> Self {
+    pub(super) fn new(found: &Found, of: &Explained, is_supposed: bool) -> Self {
         Self {
             notification: NotificationJson::from(&(found.notification.clone(), found.marks.clone())),
             is_stored: found.stored.is_some(),
             at: of.at.to_string(),
+            is_supposed,
             ceiling: of.ceiling.map(|ceiling| ceiling.to_string()),
             effective_level_today: of.level_today.to_string(),
             owes_nothing: of.owes_nothing.clone(),

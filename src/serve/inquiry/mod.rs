@@ -4,6 +4,7 @@
 //! A running server answers by its own configuration, plugins, lanes and limits; a command without one answers by the same
 //! code from the files. Questions and answers are JSON, so that every surface gets the same.
 
+mod checked;
 mod explained;
 mod of;
 mod preview;
@@ -27,6 +28,7 @@ use crate::send::queue::Queues;
 use crate::send::upgrade;
 use crate::send::{Current, Means};
 
+pub use checked::{CheckedJson, FindingJson, NotJudgedJson};
 pub use explained::{ConditionJson, ExplainedJson, ForecastJson, LaneJson, MoveJson, RouteJson, SaidJson, TargetJson};
 pub use of::OfJson;
 pub use previewed::{
@@ -138,7 +140,7 @@ impl Inquiry {
             all: asked.all,
         };
         let explained = explainer.explain(question).await?;
-        Ok(ExplainedJson::new(&found, &explained))
+        Ok(ExplainedJson::new(&found, &explained, at.is_some()))
     }
 
     fn current(&self) -> Arc<Current> {

@@ -13,7 +13,7 @@ use super::{Inquiry, NoAnswer, known_workspace, moment, route};
 use crate::config::{Config, Role, Route, Target, Workspace, hint};
 use crate::inbox::{DeliveryId, DeliveryView, Recording};
 use crate::notification::{HOST_SOURCE, Name};
-use crate::route::{Facts, Matcher, Step, Why};
+use crate::route::{Condition, Facts, Matcher, Step, Why};
 use crate::send::Current;
 use crate::send::explain::{Explainer, Outlook, Question};
 use crate::send::preview::{Answers, Previewer, Supposed};
@@ -134,6 +134,9 @@ impl Basis<'_> {
             }
             if !decision.matches() {
                 let unmet = workspace.router.explain(index, &facts).into_iter().find(|condition| !condition.holds);
+                if only.is_some() {
+                    return Err(does_not_match(route, unmet.as_ref()));
+                }
                 let unmet = unmet.as_ref().map(ConditionJson::from);
                 unmatched.push(UnmatchedJson { route: route.name.to_string(), unmet });
                 continue;
@@ -193,6 +196,13 @@ fn facts(found: &Found) -> Facts<'_> {
         effective_level: notification.effective_level,
         subject: notification.event.subject.as_deref(),
     }
+}
+
+/// Why nothing can be shown of the one route that is asked for.
+fn does_not_match(route: &Route, unmet: Option<&Condition>) -> NoAnswer {
+    let why =
+        unmet.map_or_else(String::new, |unmet| format!(": it asks for {}, and this has {}", unmet.asked, unmet.found));
+    NoAnswer::Nothing(format!("route {} does not match{why}", route.name))
 }
 
 /// The id of a delivery that there is none of.

@@ -57,7 +57,7 @@ fn timing(random: &mut Rng) -> String {
     }
     if random.bool() {
         let by = random.choice(["subject", "name", "none"]).unwrap();
-        let (wait, most, except) = (random.u32(1..60), random.u32(1..6), except(random));
+        let (wait, most, except) = (random.u32(1..60), random.u32(2..6), except(random));
         let _ = write!(text, ", collect: {{ by: {by}, wait: {wait}m, most: {most}, except: {except} }}");
     }
     if random.bool() {
@@ -108,7 +108,11 @@ fn load(folder: &Path, workspace: &str, sink: &str) -> Arc<Config> {
         "store: sqlite:store.db\nworkspaces: workspaces/\ncommands: {{ none: {{ run: [\"true\"], workspaces: [acme] }} }}\n\
          plugins: {{ directory: plugins/, grants: {{ scripted: {{ http: [\"{sink}\"] }} }} }}\n"
     );
-    std::fs::create_dir_all(folder.join("workspaces")).unwrap();
+    for made in ["workspaces", "plugins"] {
+        std::fs::create_dir_all(folder.join(made)).unwrap();
+    }
+    // Whether there is a plugin is asked of the folder.
+    std::fs::write(folder.join("plugins/scripted.wasm"), "").unwrap();
     std::fs::write(folder.join("switchbell.yaml"), operator).unwrap();
     std::fs::write(folder.join("workspaces/acme.yaml"), workspace).unwrap();
     let loaded = config::load(&folder.join("switchbell.yaml"), &|_| None);
@@ -131,7 +135,6 @@ struct Engine {
 impl Engine {
     async fn open(random: &mut Rng, catalog: &Catalog, sink: &str) -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        std::fs::create_dir_all(folder.path().join("plugins")).unwrap();
         let start: Timestamp = random.choice(BEGINNINGS).unwrap().parse().unwrap();
         let clock = Clock::manual(start);
         let yaml = workspace(random, sink);
@@ -202,16 +205,23 @@ impl Engine {
 
     /// Has an event come, as a poller would.
     async fn accept(&self, event: &RawValue, source: &str) -> u64 {
+        self.take(event, source, false).await
+    }
+
+    async fn take(&self, event: &RawValue, source: &str, is_first: bool) -> u64 {
         let workspace = &self.config.workspaces[&name("acme")];
         let Judged { event, .. } = judge(event).unwrap();
         let source = name(source);
         let level = event.level.capped(workspace.connectors[&source].ceiling);
-        let (entry, _) = entry(event, level, (workspace, &source));
+        let (mut entry, _) = entry(event, level, (workspace, &source));
+        if is_first {
+            entry.owed.clear();
+        }
         let intake = Intake {
             workspace: workspace.name.clone(),
             source: source.clone(),
             received_at: self.clock.now(),
-            is_first: false,
+            is_first,
             entries: vec![entry],
             notices: Vec::new(),
             cursor: None,
@@ -340,4 +350,18 @@ async fn what_explain_says_is_what_is_owed_and_when_it_goes() {
         engine.close().await;
     }
     assert!(owed_in_all > 100 && waited > 50, "only {owed_in_all} were owed, and {waited} waited");
+}
+
+#[tokio::test]
+async fn what_came_with_a_first_answer_owes_nothing_and_says_that_that_is_why() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut random = Rng::with_seed(3);
+    let engine = Engine::open(&mut random, &catalog().await, "http://127.0.0.1:9").await;
+    let raw = event(&mut random, 1);
+    let seq = engine.take(&raw, "desk", true).await;
+    let explained = engine.explain(OfJson { seq: Some(seq), ..OfJson::default() }).await;
+    let why = explained.owes_nothing.unwrap();
+    assert!(why.contains("it came with the first answer of desk's outbox"), "{why}");
+    assert!(explained.routes.iter().all(|route| route.matched_then.is_none()), "{:?}", explained.routes);
+    engine.close().await;
 }

@@ -1,13 +1,19 @@
 //! What a new book of targets changes.
 
-use switchbell::inbox::Which;
+use jiff::Timestamp;
+
 use switchbell::inbox::book::{QueueKey, Rule};
 use switchbell::inbox::delivery::{Next, Outcome, State};
+use switchbell::inbox::{Change, Claim, Paused, Which};
 
 use super::stage::{
-    Place, Stage, at, dead, delivered, entries, entry, name, owing, queue, retrying, rule, seqs, timed,
+    Place, Stage, at, dead, delivered, entries, entry, kept, name, owing, queue, retrying, rule, seqs, timed,
 };
 use super::timing::{after, collect, hold};
+
+fn paused(claim: &Claim, until: Timestamp) -> Paused {
+    Paused { kept: kept(claim, 0, 1), until, is_wait: true, resume: Change::Keep, lanes: Vec::new() }
+}
 
 fn blocked(target: &str) -> Rule {
     Rule { blocked: Some("its plugin is not loaded".to_owned()), ..rule(target) }
@@ -50,6 +56,52 @@ pub async fn what_a_workspace_that_is_set_aside_is_owed_waits(place: Place) {
     due.sort();
     assert_eq!(due, [(queue("c"), at(300)), (queue("t"), at(0))]);
     assert_eq!(stage.deliver(at(2_000)).await, [vec![2], vec![1], vec![1]]);
+}
+
+pub async fn what_was_decided_before_its_target_went_is_cancelled_as_it_is_written(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t"), timed("c", collect(5, 50)), rule("u")]).await;
+    stage.adopt(vec![rule("u")], at(1)).await;
+    stage.news();
+    stage.accept(at(2), vec![owing(entry("e1"), &["t", "c", "u"]), owing(entry("e2"), &["t"])]).await;
+    let states = [State::Cancelled, State::Cancelled, State::Pending, State::Cancelled];
+    assert_eq!(stage.states().await, states);
+    assert_eq!(stage.news().cancelled, [(queue("c"), 1), (queue("t"), 2)]);
+    assert!(stage.views().await[0].why.as_deref().is_some_and(|why| why.contains("not in the configuration")));
+    assert_eq!(stage.deliver(at(3)).await, [[1]]);
+}
+
+pub async fn what_was_decided_before_its_target_moved_goes_where_it_stands_now(place: Place) {
+    let mut stage = Stage::new(place, vec![timed("t", collect(5, 50))]).await;
+    let renamed = |route: &str| {
+        let queue = QueueKey { route: name(route), ..queue("t") };
+        Rule { queue, ..timed("t", collect(5, 50)) }
+    };
+    stage.accept(at(0), entries(1, 1)).await;
+    stage.adopt(vec![renamed("second")], at(1)).await;
+    stage.accept(at(2), entries(2, 2)).await;
+    stage.adopt(vec![renamed("news")], at(3)).await;
+    let mut late = entry("e3");
+    late.owed[0].route = name("second");
+    stage.accept(at(4), vec![late]).await;
+    assert_eq!(stage.deliver(at(300)).await, [[1, 2, 3]], "all of it is in the one digest");
+    assert!(stage.news().cancelled.is_empty());
+}
+
+pub async fn what_would_go_on_after_its_target_went_is_cancelled(place: Place) {
+    let mut stage = Stage::new(place, vec![rule("t"), rule("p"), rule("b"), rule("g")]).await;
+    stage.accept(at(0), vec![owing(entry("e1"), &["t", "p", "b", "g"])]).await;
+    let claims = stage.claims(at(0)).await;
+    stage.adopt(vec![rule("other")], at(1)).await;
+    stage.finish(&claims[0], at(2), retrying(at(60))).await;
+    stage.inbox().pause(paused(&claims[1], at(60))).await.unwrap();
+    let blocked = (Outcome::Reconnect, Next { state: State::Blocked, next_at: None });
+    stage.finish(&claims[2], at(2), blocked).await;
+    let given_back = (Outcome::Interrupted, Next { state: State::Pending, next_at: Some(at(2)) });
+    stage.finish(&claims[3], at(2), given_back).await;
+    assert_eq!(stage.states().await, [State::Cancelled; 4]);
+    assert_eq!(stage.news().cancelled.len(), 4);
+    stage.adopt(vec![rule("t"), rule("p"), rule("b"), rule("g")], at(3)).await;
+    assert!(stage.claims(at(100_000)).await.is_empty());
 }
 
 pub async fn a_target_under_another_route_keeps_its_deliveries(place: Place) {

@@ -22,7 +22,7 @@ pub async fn what_routes_may_know_comes_back_as_it_was(place: Place) {
     let mut second = large(entry("e2"), 9_000);
     second.event = Event { body: Some("ä".to_owned()), link: Some("https://a.example".to_owned()), ..second.event };
     stage.accept(at(1), vec![first.clone()]).await;
-    let sent = Intake { source: name("crm"), ..intake("acme", at(2), vec![second.clone()]) };
+    let sent = Intake { source: name("crm"), is_first: true, ..intake("acme", at(2), vec![second.clone()]) };
     stage.inbox().accept(sent).await.unwrap();
     let mark = Mark { at: at(3), by: Actor { name: "triage".to_owned(), is_agent: true } };
     stage.inbox().mark(&name("acme"), vec![2], Deed::Acknowledge, mark.clone()).await.unwrap();
@@ -36,6 +36,7 @@ pub async fn what_routes_may_know_comes_back_as_it_was(place: Place) {
         level: Level::Attention,
         effective_level: if seq == 1 { Level::Urgent } else { Level::Attention },
         bytes: bytes_in_digest(if seq == 1 { &first.event } else { &second.event }),
+        is_first: seq == 2,
         acknowledged,
     };
     assert_eq!(known(&stage, 0, 9).await, [one(1, 1, "registrar", None), one(2, 2, "crm", Some(mark))]);

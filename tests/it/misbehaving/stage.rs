@@ -17,7 +17,7 @@ use switchbell::inbox::sqlite::SqliteInbox;
 use switchbell::notification::HOST_SOURCE;
 use switchbell::telemetry::{Happening, Observer};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -177,7 +177,13 @@ impl Stage {
         let (sender, told) = mpsc::unbounded_channel();
         let budget = Arc::new(Budget::new(config.reads_per_minute_max, clock.clone()));
         let observer = Arc::new(Told(sender));
-        let shared = Shared { config, inbox: inbox.clone(), clock: clock.clone(), observer, pollers: 1 };
+        let shared = Shared {
+            config: watch::channel(config).1,
+            inbox: inbox.clone(),
+            clock: clock.clone(),
+            observer,
+            pollers: 1,
+        };
         let poller = Poller::new(shared, &workspace, &source, Box::new(outbox), budget).unwrap();
         let (handle, stop) = (poller.handle(), CancellationToken::new());
         let task = Some(tokio::spawn(poller.run(stop.clone())));

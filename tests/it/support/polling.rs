@@ -14,7 +14,7 @@ use switchbell::inbox::sqlite::SqliteInbox;
 use switchbell::notification::Level;
 use switchbell::route::Router;
 use switchbell::telemetry::{Happening, Observer};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{PATIENCE, TOKEN};
@@ -82,7 +82,7 @@ impl Polling {
         let (sender, told) = mpsc::unbounded_channel();
         let observer = Arc::new(Told(sender));
         let budget = Arc::new(Budget::new(config.reads_per_minute_max, Clock::system()));
-        let shared = Shared { config, inbox, clock: Clock::system(), observer, pollers: 1 };
+        let shared = Shared { config: watch::channel(config).1, inbox, clock: Clock::system(), observer, pollers: 1 };
         let poller = Poller::new(shared, &workspace, &source, Box::new(outbox), budget).unwrap();
         let (handle, stop) = (poller.handle(), CancellationToken::new());
         Self { told, handle, task: tokio::spawn(poller.run(stop.clone())), stop }

@@ -21,9 +21,14 @@ pub struct Server {
 impl Server {
     /// Starts `serve` and returns once it is ready.
     pub fn start(world: &World, sink: &Sink) -> Self {
-        let mut server = Self::spawn(command(&world.config(), sink).arg("serve"));
+        let mut server = Self::spawn_serving(world, sink);
         server.wait_for(" ready ");
         server
+    }
+
+    /// Starts `serve`.
+    pub fn spawn_serving(world: &World, sink: &Sink) -> Self {
+        Self::spawn(command(&world.config(), sink).arg("serve"))
     }
 
     /// Starts a command whose standard error is read line by line.
@@ -82,7 +87,8 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    fn signal(&self, signal: Signal) {
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.child.id().try_into().unwrap()).unwrap(), signal).unwrap();
     }
 }

@@ -239,3 +239,21 @@ fn a_clock_that_is_set_back_stalls_no_lane() {
         assert_eq!(state.pick(after).wants.len(), 2, "{now}");
     });
 }
+
+#[test]
+fn lanes_are_shown_with_what_they_allow_and_what_keeps_them() {
+    let world = World::new(vec![rule("a", &[paced("x", 2, 60), ordered("y")]), rule("b", &[])]);
+    let lanes = world.queues.lanes(&key("a"));
+    let shown: Vec<_> = lanes.iter().map(|lane| (lane.key.as_deref(), lane.count, lane.is_ordered)).collect();
+    assert_eq!(shown, [(Some("x"), 2, false), (Some("y"), 0, true)]);
+    assert!(lanes.iter().all(|lane| lane.opens_at.is_none() && lane.in_flight == 0));
+    assert_eq!(world.queues.lanes(&key("b"))[0].key, None, "it has one to itself");
+    assert_eq!(world.queues.lanes(&key("unknown")), []);
+    let effects = vec![(world.now(), 2)];
+    let paused_until = Some(world.at(30));
+    let record = LaneRecord { lane: lane_key("x"), paused_until, effects };
+    world.queues.restore(&Adopted { lanes: vec![record], ..Adopted::default() });
+    let lanes = world.queues.lanes(&key("a"));
+    assert_eq!((lanes[0].asked_until, lanes[0].opens_at), (paused_until, Some(world.at(60))));
+    assert_eq!(lanes[1].opens_at, None);
+}

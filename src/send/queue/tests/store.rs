@@ -41,7 +41,7 @@ impl Both {
 
     /// Passes on what is new and claims what can start, as the dispatcher does.
     async fn turn(&self) -> Vec<Claim> {
-        let News { mut claims, due } = futures_util::FutureExt::now_or_never(self.store.news()).unwrap_or_default();
+        let News { mut claims, due, .. } = futures_util::FutureExt::now_or_never(self.store.news()).unwrap_or_default();
         due.iter().for_each(|(queue, at)| self.world.queues.due(queue, *at));
         for want in self.world.queues.pick().wants {
             let claimed = self.store.claim(self.world.now(), vec![want.clone()]).await.unwrap();
