@@ -6,17 +6,17 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde::Serialize;
-
 use super::ask::Way;
 use super::output::{fail, harmless, print, print_json};
+use super::table::count;
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::clock::Clock;
-use crate::config::{self, Config, PluginFolder, Problem, Reading, Secrets, Severity, process_environment};
-use crate::findings::{Findings, Judge, NotJudged};
+use crate::config::{self, Config, PluginFolder, Reading, Secrets, Severity, process_environment};
+use crate::findings::{Findings, Judge};
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::send::effect::Effects;
+use crate::serve::inquiry::{CheckedJson, FindingJson, NotJudgedJson};
 use crate::wasm::catalog::depot;
 use crate::wasm::{Catalog, PluginProblem, Sandbox, Settings};
 
@@ -58,11 +58,14 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
         }
         Err(problems) => Findings::of_problems(file, problems),
     };
-    let printed = if asked.json { print_json(&FoundJson::from(&found)) } else { print(told(&found, is_coloured())) };
-    if found.is_unread {
-        return ExitCode::from(COULD_NOT_RUN);
-    }
-    let is_wrong = !found.mistakes.is_empty() || (asked.deny_warnings && !found.warnings.is_empty());
+    let code = show(&CheckedJson::from(&found), asked, "the configuration is good");
+    if found.is_unread { ExitCode::from(COULD_NOT_RUN) } else { code }
+}
+
+/// Prints what was found; the exit code by it. `good` is said where there is no error.
+fn show(found: &CheckedJson, asked: &Arguments, good: &str) -> ExitCode {
+    let printed = if asked.json { print_json(found) } else { print(told(found, good, is_coloured())) };
+    let is_wrong = found.errors > 0 || (asked.deny_warnings && found.warnings > 0);
     if is_wrong { ExitCode::from(FOUND_WRONG) } else { printed }
 }
 
@@ -115,15 +118,15 @@ fn is_coloured() -> bool {
 }
 
 /// The findings file by file, what was not judged, and the counts.
-fn told(found: &Findings, is_coloured: bool) -> String {
+fn told(found: &CheckedJson, good: &str, is_coloured: bool) -> String {
     let mut text = String::new();
-    let mut file: Option<&Path> = None;
-    for (severity, problem) in found.in_order() {
-        if file.is_some_and(|file| file != problem.file) {
+    let mut file: Option<&str> = None;
+    for finding in &found.findings {
+        if file.is_some_and(|file| file != finding.file) {
             text.push('\n');
         }
-        file = Some(&problem.file);
-        text.push_str(&one(severity, problem, is_coloured));
+        file = Some(&finding.file);
+        text.push_str(&one(finding, is_coloured));
     }
     if found.omitted > 0 {
         text.push_str(&format!("and {} more\n", found.omitted));
@@ -131,87 +134,28 @@ fn told(found: &Findings, is_coloured: bool) -> String {
     if file.is_some() {
         text.push('\n');
     }
-    for NotJudged { what, why } in &found.not_judged {
+    for NotJudgedJson { what, why } in &found.not_judged {
         text.push_str(&harmless(&format!("not judged: {what} ({why})\n")));
     }
-    text + &format!("{}\n", verdict(found))
+    text + &format!("{}\n", verdict(found, good))
 }
 
-fn one(severity: Severity, problem: &Problem, is_coloured: bool) -> String {
-    let word = severity.as_str();
-    let text = harmless(&problem.told(word));
+fn one(finding: &FindingJson, is_coloured: bool) -> String {
+    let text = harmless(&finding.told());
+    let word = &finding.severity;
     if !is_coloured {
         return text;
     }
     // Bold, and red or yellow.
-    let colour = if severity == Severity::Error { "\u{1b}[1;31m" } else { "\u{1b}[1;33m" };
+    let colour = if word == Severity::Error.as_str() { "\u{1b}[1;31m" } else { "\u{1b}[1;33m" };
     text.replacen(&format!(" {word}:"), &format!(" {colour}{word}:\u{1b}[0m"), 1)
 }
 
-fn verdict(found: &Findings) -> String {
-    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let errors = found.mistakes.len() + found.omitted;
-    let verdict = if errors == 0 { "the configuration is good".to_owned() } else { count(errors, "error") };
-    let warnings = found.warnings.len();
-    if warnings == 0 { verdict } else { format!("{verdict}, {}", count(warnings, "warning")) }
-}
-
-/// What is printed with `--json` (docs/check.md).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FoundJson<'a> {
-    findings: Vec<ProblemJson<'a>>,
-    errors: usize,
-    warnings: usize,
-    omitted: usize,
-    not_judged: Vec<NotJudgedJson<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ProblemJson<'a> {
-    severity: &'static str,
-    code: &'static str,
-    file: &'a Path,
-    line: Option<usize>,
-    column: Option<usize>,
-    path: &'a str,
-    message: &'a str,
-    source_line: Option<&'a str>,
-    caret: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct NotJudgedJson<'a> {
-    what: &'a str,
-    why: &'a str,
-}
-
-impl<'a> From<&'a Findings> for FoundJson<'a> {
-    fn from(found: &'a Findings) -> Self {
-        Self {
-            findings: found.in_order().into_iter().map(ProblemJson::from).collect(),
-            errors: found.mistakes.len() + found.omitted,
-            warnings: found.warnings.len(),
-            omitted: found.omitted,
-            not_judged: found.not_judged.iter().map(|it| NotJudgedJson { what: &it.what, why: &it.why }).collect(),
-        }
-    }
-}
-
-impl<'a> From<(Severity, &'a Problem)> for ProblemJson<'a> {
-    fn from((severity, problem): (Severity, &'a Problem)) -> Self {
-        Self {
-            severity: severity.as_str(),
-            code: problem.code.as_str(),
-            file: &problem.file,
-            line: problem.place.map(|place| place.line),
-            column: problem.place.map(|place| place.column),
-            path: &problem.path,
-            message: &problem.message,
-            source_line: problem.source_line.as_ref().map(|line| line.text.as_str()),
-            caret: problem.source_line.as_ref().map(|line| line.caret),
-        }
+fn verdict(found: &CheckedJson, good: &str) -> String {
+    let verdict = if found.errors == 0 { good.to_owned() } else { count(found.errors, "error") };
+    match found.warnings {
+        0 => verdict,
+        warnings => format!("{verdict}, {}", count(warnings, "warning")),
     }
 }
 
@@ -220,7 +164,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::config::{Code, Place, SourceLine};
+    use crate::config::{Code, Place, Problem, SourceLine};
 
     fn problem(code: Code, file: &str, line: usize, message: &str) -> Problem {
         let source_line = Some(SourceLine { text: format!("line {line}"), caret: 5 });
@@ -228,7 +172,9 @@ mod tests {
         Problem { code, file: file.into(), place: Some(Place { line, column: 6 }), path, message, source_line }
     }
 
-    fn found() -> Findings {
+    const GOOD: &str = "the configuration is good";
+
+    fn found() -> CheckedJson {
         let mut found = Findings::none(Path::new("switchbell.yaml"));
         found.mistakes = vec![
             problem(Code::UnknownPlugin, "workspaces/acme.yaml", 7, "unknown plugin \"slak\""),
@@ -240,7 +186,7 @@ mod tests {
         ];
         found.omitted = 2;
         found.leave_out("the settings of targets", "--no-plugins");
-        found
+        CheckedJson::from(&found)
     }
 
     #[test]
@@ -264,12 +210,12 @@ mod tests {
             not judged: the settings of targets (--no-plugins)
             4 errors, 2 warnings
         "#]]
-        .assert_eq(&told(&found(), false));
+        .assert_eq(&told(&found(), GOOD, false));
     }
 
     #[test]
     fn colours_mark_nothing_but_the_word_that_says_how_bad_it_is() {
-        let (plain, coloured) = (told(&found(), false), told(&found(), true));
+        let (plain, coloured) = (told(&found(), GOOD, false), told(&found(), GOOD, true));
         assert!(coloured.contains(": \u{1b}[1;31merror:\u{1b}[0m routes") && coloured.contains("\u{1b}[1;33mwarning:"));
         assert_eq!(coloured.matches("\u{1b}[1;").count(), 4);
         let without =
@@ -280,14 +226,14 @@ mod tests {
     #[test]
     fn a_good_configuration_is_called_good() {
         let mut found = Findings::none(Path::new("switchbell.yaml"));
-        assert_eq!(told(&found, false), "the configuration is good\n");
+        assert_eq!(told(&CheckedJson::from(&found), GOOD, false), "the configuration is good\n");
         found.warnings = vec![problem(Code::LongHold, "switchbell.yaml", 1, "a long hold")];
-        assert!(told(&found, false).ends_with("\nthe configuration is good, 1 warning\n"));
+        assert!(told(&CheckedJson::from(&found), GOOD, false).ends_with("\nthe configuration is good, 1 warning\n"));
     }
 
     #[test]
     fn json_says_everything_that_people_are_told() {
-        let json = serde_json::to_value(FoundJson::from(&found())).unwrap();
+        let json = serde_json::to_value(found()).unwrap();
         assert_eq!(
             json["findings"][0],
             serde_json::json!({

@@ -66,7 +66,7 @@ pub use loaded::{
 pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use problem::{Problem, Problems, Severity, SourceLine, in_order};
+pub use problem::{Problem, Problems, Severity, SourceLine, Told, in_order};
 pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;

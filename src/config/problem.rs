@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, for a person to read.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Code, Place};
@@ -74,17 +74,52 @@ impl Problem {
         Ok(())
     }
 
-    /// As `switchbell check` shows it, with `word` for how bad it is:
-    /// `FILE:LINE:COLUMN: error: PATH: MESSAGE [CODE]`, and below it the line with a caret.
-    pub fn told(&self, word: &str) -> String {
-        let mut out = String::new();
-        let _infallible = self
-            .locate(&mut out)
-            .and_then(|()| write!(out, " {word}:"))
-            .and_then(|()| self.say(&mut out))
-            .and_then(|()| writeln!(out, " [{}]", self.code.as_str()))
-            .and_then(|()| self.point(&mut out));
-        out
+    /// As `switchbell check` shows it (see [`Told`]).
+    pub fn told(&self, severity: Severity) -> String {
+        let file = self.file.display().to_string();
+        let line = self.source_line.as_ref().map(|line| (line.text.as_str(), line.caret));
+        let (code, path, message) = (self.code.as_str(), self.path.as_str(), self.message.as_str());
+        let place = self.place.map(|place| (place.line, place.column));
+        Told { severity: severity.as_str(), code, file: &file, place, path, message, line }.to_string()
+    }
+}
+
+/// One thing that was found, as `switchbell check` shows it: `FILE:LINE:COLUMN: error: PATH: MESSAGE [CODE]`, and below it the
+/// line with a caret.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// How bad it is.
+    pub severity: &'a str,
+    /// Of what kind it is.
+    pub code: &'a str,
+    /// The file.
+    pub file: &'a str,
+    /// Line and column, from 1.
+    pub place: Option<(usize, usize)>,
+    /// The path in the file; empty for the whole.
+    pub path: &'a str,
+    /// What is wrong and what to write instead.
+    pub message: &'a str,
+    /// The line, and how many of its characters stand before the place.
+    pub line: Option<(&'a str, usize)>,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:", self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(out, "{line}:{column}:")?;
+        }
+        write!(out, " {}:", self.severity)?;
+        if !self.path.is_empty() {
+            write!(out, " {}:", self.path)?;
+        }
+        writeln!(out, " {} [{}]", self.message, self.code)?;
+        if let (Some((number, _)), Some((line, caret))) = (self.place, self.line) {
+            writeln!(out, "{number:5} | {line}")?;
+            writeln!(out, "      | {}^", " ".repeat(caret))?;
+        }
+        Ok(())
     }
 }
 

@@ -94,7 +94,7 @@ fn environment_value(text: &str) -> OsString {
 
 /// As `switchbell check` shows it.
 fn told(file: &Path, mistakes: &[Problem], warnings: &[Problem]) -> String {
-    in_order(file, mistakes, warnings).into_iter().map(|(how, problem)| problem.told(how.as_str())).collect()
+    in_order(file, mistakes, warnings).into_iter().map(|(how, problem)| problem.told(how)).collect()
 }
 
 fn unescaped(text: &str) -> String {

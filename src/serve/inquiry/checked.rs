@@ -3,78 +3,115 @@
 use serde::{Deserialize, Serialize};
 
 use super::Inquiry;
-use crate::config::{Code, Problem};
-use crate::send::preview::Previewer;
-use crate::send::{refusals, settings_mistakes, ungranted};
+use crate::config::{Problem, Severity, Told};
+use crate::findings::{Findings, Judge};
+use crate::wasm::PluginProblem;
 
-/// What is wrong, as `switchbell check` prints it.
+/// What was found, as `switchbell check --json` prints it (docs/check.md).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CheckedJson {
-    /// What does not work.
-    pub mistakes: Vec<ProblemJson>,
-    /// What deserves a look.
-    pub warnings: Vec<ProblemJson>,
-    /// How many more mistakes there are.
+    /// Errors and warnings, file by file, each from top to bottom.
+    pub findings: Vec<FindingJson>,
+    /// How many errors there are, with those that are omitted.
+    pub errors: usize,
+    /// How many warnings there are.
+    pub warnings: usize,
+    /// How many more errors there are than are listed.
     pub omitted: usize,
+    /// What was not judged.
+    pub not_judged: Vec<NotJudgedJson>,
 }
 
-/// One of them.
+/// One error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProblemJson {
+#[serde(rename_all = "camelCase")]
+pub struct FindingJson {
+    /// `error` or `warning`.
+    pub severity: String,
     /// Its kind.
     pub code: String,
     /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: Option<usize>,
-    /// The column, from 1.
+    /// The column, from 1, in characters.
     pub column: Option<usize>,
-    /// The path in the file.
+    /// The path in the file; empty for the whole.
     pub path: String,
     /// What is wrong, and what to do.
     pub message: String,
+    /// The line, fit to be shown.
+    pub source_line: Option<String>,
+    /// How many characters of it stand before the place.
+    pub caret: Option<usize>,
 }
 
-impl From<&Problem> for ProblemJson {
-    fn from(of: &Problem) -> Self {
+/// Something that was not judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotJudgedJson {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl FindingJson {
+    /// As people are shown it.
+    pub fn told(&self) -> String {
+        let Self { severity, code, file, path, message, .. } = self;
+        let line = self.source_line.as_deref().zip(self.caret);
+        Told { severity, code, file, place: self.line.zip(self.column), path, message, line }.to_string()
+    }
+}
+
+impl From<(Severity, &Problem)> for FindingJson {
+    fn from((severity, of): (Severity, &Problem)) -> Self {
         Self {
+            severity: severity.as_str().to_owned(),
             code: of.code.as_str().to_owned(),
             file: of.file.display().to_string(),
             line: of.place.map(|place| place.line),
             column: of.place.map(|place| place.column),
             path: of.path.clone(),
             message: of.message.clone(),
+            source_line: of.source_line.as_ref().map(|line| line.text.clone()),
+            caret: of.source_line.as_ref().map(|line| line.caret),
+        }
+    }
+}
+
+impl From<&Findings> for CheckedJson {
+    fn from(found: &Findings) -> Self {
+        let not_judged = found.not_judged.iter();
+        Self {
+            findings: found.in_order().into_iter().map(FindingJson::from).collect(),
+            errors: found.mistakes.len() + found.omitted,
+            warnings: found.warnings.len(),
+            omitted: found.omitted,
+            not_judged: not_judged.map(|it| NotJudgedJson { what: it.what.clone(), why: it.why.clone() }).collect(),
         }
     }
 }
 
 impl Inquiry {
-    /// What the plugins and the guard say of the configuration that is used: plugins that do not load and settings that a
-    /// plugin does not take are mistakes, what would be refused is a warning. Files are not read.
+    /// What the plugins, the machine and the inbox say of the configuration that is used. What its files say was told when they
+    /// were read; places and lines are those of the files as they are now.
     pub async fn check(&self) -> CheckedJson {
         let current = self.current();
         let (config, catalog) = (&*current.config, &current.catalog);
         let directory = &config.plugins.directory;
-        let unloadable = self.not_loaded().await.into_iter().map(|(name, message)| Problem {
-            code: Code::BadPlugin,
-            file: directory.join(format!("{name}.wasm")),
-            place: None,
-            path: String::new(),
-            message,
-            source_line: None,
-        });
-        let mut mistakes: Vec<Problem> = unloadable.collect();
-        mistakes.extend(settings_mistakes(config, catalog).await);
-        let mut warnings = ungranted(config, catalog);
-        let previewer = Previewer { config, catalog, effects: &self.effects, keys: &self.keys };
-        let refused = refusals(&previewer, self.clock.now()).await;
-        // What the grants lack is told already, with the lines to add.
-        let is_told = |refused: &Problem| {
-            warnings.iter().any(|told| told.file == refused.file && told.path.starts_with(&refused.path))
+        let not_loaded = self.not_loaded().await.into_iter();
+        let problems: Vec<PluginProblem> = not_loaded
+            .map(|(name, message)| PluginProblem { path: directory.join(format!("{name}.wasm")), message })
+            .collect();
+        let judge = Judge {
+            config,
+            plugins: Some((catalog, &problems)),
+            effects: &self.effects,
+            inbox: self.inbox.as_deref(),
+            now: self.clock.now(),
         };
-        let untold: Vec<Problem> = refused.into_iter().filter(|refused| !is_told(refused)).collect();
-        warnings.extend(untold);
-        let json = |problems: &[Problem]| problems.iter().map(ProblemJson::from).collect();
-        CheckedJson { mistakes: json(&mistakes), warnings: json(&warnings), omitted: 0 }
+        CheckedJson::from(&judge.judge().await)
     }
 }

@@ -28,7 +28,7 @@ use crate::send::queue::Queues;
 use crate::send::upgrade;
 use crate::send::{Current, Means};
 
-pub use checked::{CheckedJson, ProblemJson};
+pub use checked::{CheckedJson, FindingJson, NotJudgedJson};
 pub use explained::{ConditionJson, ExplainedJson, ForecastJson, LaneJson, MoveJson, RouteJson, SaidJson, TargetJson};
 pub use of::OfJson;
 pub use previewed::{
