@@ -131,13 +131,14 @@ fn size(path: &Path) -> u64 {
 }
 
 async fn write(inbox: &SqliteInbox, first: u64, count: u64) {
+    let mut names = ["domain.active", "domain.lapsed", "reply.received", "service99.a.failed"].into_iter().cycle();
+    let mut levels = Level::ALL.into_iter().cycle();
     let entry = |number: u64| {
         let event = Event {
             event_id: format!("e{number}"),
-            name: ["domain.active", "domain.lapsed", "reply.received", "service99.a.failed"][(number % 4) as usize]
-                .to_owned(),
+            name: names.next().unwrap_or_default().to_owned(),
             subject: Some(format!("customer-{}.example", number % 20_000)),
-            level: Level::ALL[(number % 3) as usize],
+            level: levels.next().unwrap_or(Level::Info),
             ..notification(number).event
         };
         Entry { event, effective_level: Level::Attention, owed: Vec::new() }

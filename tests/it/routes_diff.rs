@@ -51,7 +51,7 @@ fn intake(number: u32, received_at: Timestamp) -> Intake {
         event_id: format!("e{number}"),
         name: if number <= 8 { "domain.active" } else { "mail.bounced" }.to_owned(),
         timestamp: received_at,
-        level: if number % 2 == 0 { Level::Urgent } else { Level::Info },
+        level: if number.is_multiple_of(2) { Level::Urgent } else { Level::Info },
         subject: Some(format!("s{number}.example")),
         title: "a title".to_owned(),
         body: None,
