@@ -37,10 +37,11 @@ async fn a_plugin_of_another_digest_than_its_pin_does_not_run_any_more() {
     let unloaded = taken["unloaded"].as_array().unwrap();
     assert_eq!((unloaded.len(), &unloaded[0]["name"], &unloaded[0]["instead"]), (1, &json!("versioned"), &json!(null)));
     server.kill();
-    let mut server = stage.posting.serve();
-    let listed = stage.json(&["plugin", "list"]);
+    let server = stage.posting.serve();
+    let (code, listed, _) = stage.run(&["plugin", "list", "--json"]);
+    assert_eq!(code, 1, "something is wrong with a plugin");
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let versioned = listed.as_array().unwrap().iter().find(|row| row["name"] == "versioned").unwrap();
     assert_ne!(versioned["state"], "runs", "a start comes to the same");
-    server.said();
     server.stop(Signal::TERM);
 }
