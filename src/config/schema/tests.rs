@@ -218,7 +218,11 @@ fn every_example_of_a_section_is_read() {
         RawToken,
         RawUnless,
         RawWhen,
-        RawWorkspace, RawExpected, RawTrial, RawTrialEvent, RawTrialMark,
+        RawWorkspace,
+        RawExpected,
+        RawTrial,
+        RawTrialEvent,
+        RawTrialMark,
         RawTrials,
     ];
 }
