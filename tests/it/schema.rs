@@ -130,7 +130,9 @@ fn a_schema_in_the_folder_of_workspaces_is_no_workspace() {
 
 #[test]
 fn the_tables_in_the_documents_are_those_that_the_program_prints() {
-    for (document, kind) in [("docs/configuration.md", "server"), ("docs/admin.md", "workspace")] {
+    for (document, kind) in
+        [("docs/configuration.md", "server"), ("docs/admin.md", "workspace"), ("docs/testing-routes.md", "test")]
+    {
         let path = root().join(document);
         let text = fs::read_to_string(&path).unwrap();
         let begin = format!("<!-- written by `switchbell schema {kind} --markdown` -->\n");

@@ -68,7 +68,7 @@ impl FromText for EventName {
     }
 
     fn form() -> Form {
-        Form::pattern(r"[^\s*]{1,200}", &["domain.active"])
+        Form::pattern(r"[^\s\p{Cc}*]{1,200}", &["domain.active"])
     }
 }
 
