@@ -122,7 +122,9 @@ async fn what_is_not_there_any_more_ends_or_waits() {
     let stand = Stand::new("done").await;
     let elsewhere = |route, target| Claim { queue: queue(route, target), ..claim() };
     assert_eq!(stand.ended(&elsewhere("news", "other")).await.outcome, Outcome::Reject);
-    assert_eq!(stand.ended(&elsewhere("other", "target")).await.outcome, Outcome::Reject);
+    assert_eq!(stand.ended(&elsewhere("other", "other")).await.outcome, Outcome::Reject);
+    let renamed = stand.ended(&elsewhere("other", "target")).await;
+    assert_eq!(renamed.outcome, Outcome::Delivered, "the only target of this identity is the same under another route");
     let without = Stand::with("missing", |_| json!("done")).await;
     let ended = without.ended(&claim()).await;
     assert_eq!(ended.outcome, Outcome::Retry, "a plugin that is not loaded may be loaded later");
