@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Inbox, InboxError};
@@ -193,6 +193,8 @@ impl App {
     /// later is dropped: everything that matters is durable, and the next start takes it up.
     pub async fn stop(mut self) {
         self.stop.soon.cancel();
+        // Nobody waits for the secrets of a reload any more.
+        config::end_programs();
         if !self.done_within(GRACE).await {
             self.stop.now.cancel();
             if !self.done_within(GRACE).await {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::polling::{Making, Polling};
 use crate::clock::Clock;
-use crate::config::{self, Changes, Config, FilesRead, Loaded, Problems, Reading, Texts, read_files};
+use crate::config::{self, Changes, Config, FilesRead, Loaded, PluginFolder, Problems, Reading, Texts, read_files};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::{Inbox, Intake};
 use crate::notification::Name;
@@ -173,8 +173,12 @@ impl Reloads {
         let (running, texts) = (self.running(), self.texts.clone());
         let listen = running.listen;
         let file = running.file.clone();
+        let routes = running.workspaces.values().flat_map(|workspace| &workspace.routes);
+        let plugins = routes.flat_map(|route| &route.deliver).map(|target| target.plugin.clone()).collect();
         let read = tokio::task::spawn_blocking(move || {
-            read_files(&file, &Reading::of_all(&*environment), Some(config::Running { texts: &texts, listen }))
+            // A folder of plugins that is away, or a file of it, takes nothing from what runs.
+            let reading = Reading { plugins: PluginFolder::MayBeAbsent, ..Reading::of_all(&*environment) };
+            read_files(&file, &reading, Some(config::Running { texts: &texts, listen, plugins: &plugins }))
         });
         let FilesRead { loaded, files } =
             read.await.map_err(|error| Refused::Because(format!("the files cannot be read: {error}")))?;

@@ -138,13 +138,10 @@ pub fn main() -> ExitCode {
 }
 
 /// Loads the configuration, or says everything that is wrong with it. Of a workspace whose own file has mistakes it is said
-/// that it is left out.
+/// that it is left out. Warnings are for `check` and the log of a server.
 fn load(file: &std::path::Path) -> Result<Arc<Config>, ExitCode> {
     match config::load(file, &process_environment) {
         Ok(loaded) => {
-            for warning in &loaded.warnings {
-                tell(format_args!("warning: {warning}"));
-            }
             for (workspace, problems) in &loaded.aside {
                 tell(left_out(workspace, problems));
             }

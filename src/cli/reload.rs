@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::control::{Control, NoAnswer};
 use super::inbox::open_places;
-use super::output::{fail, print_for_people, print_json};
+use super::output::{fail, print_for_people, print_json, tell};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::serve::control::{AsideJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson};
 
@@ -23,6 +23,11 @@ pub(super) struct Arguments {
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
     let places = match open_places(file) {
         Ok(places) => places,
+        // The server would find the same mistakes, and go on with what it has.
+        Err(_) if !asked.status => {
+            tell("the configuration is not taken: a server that runs goes on with the one before");
+            return ExitCode::from(FOUND_WRONG);
+        }
         Err(code) => return code,
     };
     let control = match Control::of(&places.store) {

@@ -93,6 +93,12 @@ fn walk(node: &Node, key: &str, remedy: &str, report: &mut Report) {
     }
 }
 
+/// Whether a text says itself that it is a credential, or holds a word that does.
+pub(super) fn is_plain(text: &str) -> bool {
+    let mut words = text.split([' ', ':']).filter(|word| word.len() < text.len());
+    credential(text, "").is_some() || words.any(|word| credential(word, "").is_some())
+}
+
 /// What a text under a key looks like, if it looks like a credential.
 fn credential(text: &str, key: &str) -> Option<&'static str> {
     if text.len() < BYTES_MIN {

@@ -58,6 +58,8 @@ pub struct Running<'a> {
     pub texts: &'a Texts,
     /// Where the process listens, whatever the file says: what may be reached depends on it.
     pub listen: SocketAddr,
+    /// The plugins that targets use: each is known, also while its file is not there.
+    pub plugins: &'a BTreeSet<Name>,
 }
 
 /// A configuration, and what in it deserves a look.
@@ -163,6 +165,7 @@ pub fn read_files(file: &Path, reading: &Reading<'_>, running: Option<Running<'_
     if let Some(server) = &mut server {
         let listen = server.listen;
         server.listen = running.map_or(listen, |running| running.listen);
+        server.plugins_kept.extend(running.into_iter().flat_map(|running| running.plugins).cloned());
         for (name, file) in &files {
             let before = running.and_then(|running| running.texts.get(name));
             parts.push(Part::load((name, file), (server, &mut declared), before));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::node::{Entry, Kind, Node};
 use super::variables::is_variable_name;
-use super::{Place, suggest};
+use super::{Place, credential, suggest};
 
 /// A text of this many bytes without white space may be a credential: the shortest that a secret may have.
 const CREDENTIAL_BYTES_MIN: usize = 16;
@@ -72,7 +72,7 @@ impl Hider<'_> {
                     Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
                     Guard::Secret | Guard::Token | Guard::Closed => true,
                 };
-                if is_hidden {
+                if is_hidden || credential::is_plain(text) {
                     self.hidden.push((node.at.place, node.end));
                 }
             }
@@ -139,6 +139,7 @@ fn guard_of(entry: &Entry, outer: Guard) -> Guard {
         (_, "with" | "auth" | "run" | "trust") => Guard::Long,
         (_, "secret") => Guard::Name(false),
         (_, key) if names_credential(key) => Guard::Closed,
+        (Guard::Open, "bearer" | "key" | "secret_key" | "signing_key") => Guard::Long,
         _ => outer,
     }
 }

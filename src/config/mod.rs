@@ -56,6 +56,7 @@ use crate::route::{Matcher, Router};
 
 pub use beside::{FileKind, file_kind, workspace_beside};
 pub use changes::{Change, Changes, How, What};
+pub use check::end_programs;
 pub use code::Code;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};

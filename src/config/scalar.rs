@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::credential;
+
 /// Longest text that a message quotes, in characters: enough to recognise it on one line.
 const QUOTED_CHARS_MAX: usize = 60;
 
@@ -35,7 +37,9 @@ impl Scalar {
 
     /// Its text in quotes, short and harmless, for a message.
     pub(super) fn quoted(&self) -> String {
-        quote(self.written.as_ref().unwrap_or(&self.text))
+        let text = self.written.as_ref().unwrap_or(&self.text);
+        // A credential in a wrong place is still one.
+        if credential::is_plain(text) { quote("***") } else { quote(text) }
     }
 }
 

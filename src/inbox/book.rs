@@ -77,8 +77,8 @@ pub struct Book {
     rules: HashMap<QueueKey, Arc<Rule>>,
     /// Routes' targets by workspace and identity, for those that moved to another route.
     by_target: BTreeMap<(Name, Arc<str>), Vec<QueueKey>>,
-    /// The workspaces of which nothing is known now.
-    aside: BTreeSet<Name>,
+    /// The workspaces of which all targets are known; none where that is every one.
+    whole: Option<BTreeSet<Name>>,
 }
 
 impl Book {
@@ -93,21 +93,16 @@ impl Book {
         book
     }
 
-    /// The same, with these workspaces set aside: what their targets are owed waits, and is neither handed out nor
-    /// cancelled, until a book knows them again.
+    /// The same, of these workspaces alone. Any other is set aside: what its targets are owed waits, and is neither handed
+    /// out nor cancelled, until a book knows it again. Its file may have mistakes, or be away for a moment.
     #[must_use]
-    pub fn setting_aside(self, aside: BTreeSet<Name>) -> Self {
-        Self { aside, ..self }
+    pub fn of_workspaces<'a>(self, whole: impl IntoIterator<Item = &'a Name>) -> Self {
+        Self { whole: Some(whole.into_iter().cloned().collect()), ..self }
     }
 
     /// Whether a workspace is set aside.
     pub fn is_aside(&self, workspace: &Name) -> bool {
-        self.aside.contains(workspace)
-    }
-
-    /// The workspaces that are set aside.
-    pub fn aside(&self) -> &BTreeSet<Name> {
-        &self.aside
+        self.whole.as_ref().is_some_and(|whole| !whole.contains(workspace))
     }
 
     /// The target of this queue.

@@ -25,7 +25,7 @@ pub const AGENT_PER: Duration = Duration::from_secs(3_600);
 pub async fn book(config: &Config, catalog: &Catalog, keys: &Keys) -> (Book, Vec<Problem>) {
     let checked = checked(placed(config), catalog).await;
     let rules: Vec<Rule> = checked.iter().map(|checked| rule(checked, config, catalog, keys)).collect();
-    (Book::new(rules).setting_aside(config.aside.clone()), problems(checked))
+    (Book::new(rules).of_workspaces(config.workspaces.keys()), problems(checked))
 }
 
 /// A book whose targets of one plugin are asked about anew, because it is another than before; the others stay as they
@@ -46,7 +46,7 @@ pub(super) async fn rebook(
         return (None, problems);
     }
     let others = book.rules().filter(|rule| rule.plugin != *plugin).map(|rule| Rule::clone(rule));
-    (Some(Book::new(others.chain(anew)).setting_aside(config.aside.clone())), problems)
+    (Some(Book::new(others.chain(anew)).of_workspaces(config.workspaces.keys())), problems)
 }
 
 /// The book of another configuration. Only targets of which something is another than before are asked about: their
@@ -69,7 +69,7 @@ pub(super) async fn renew(before: &Current, config: &Config, catalog: &Catalog, 
     }
     let checked = checked(anew.into_iter(), catalog).await;
     rules.extend(checked.iter().map(|checked| rule(checked, config, catalog, keys)));
-    (Book::new(rules).setting_aside(config.aside.clone()), problems(checked))
+    (Book::new(rules).of_workspaces(config.workspaces.keys()), problems(checked))
 }
 
 fn queue_of(placed: &Placed<'_>) -> QueueKey {
@@ -86,7 +86,7 @@ fn has_same_secrets(target: &Target, before: &Config, after: &Config) -> bool {
 /// blocked.
 pub fn book_without_plugins(config: &Config) -> Book {
     let rules = placed(config).map(|placed| plain(placed.workspace, &placed.route.name, placed.target));
-    Book::new(rules).setting_aside(config.aside.clone())
+    Book::new(rules).of_workspaces(config.workspaces.keys())
 }
 
 fn plain(workspace: &Workspace, route: &Name, target: &Target) -> Rule {

@@ -15,9 +15,6 @@ use crate::text;
 /// Mistakes that a notice spells out; the others are counted.
 const MISTAKES_SHOWN: usize = 5;
 
-/// The same trouble is told once in so many seconds, however often a server starts.
-const TOLD_EVERY_SECONDS: i64 = 3_600;
-
 /// Longest body, in characters, as of every notification.
 const BODY_CHARS_MAX: usize = 2_000;
 
@@ -38,9 +35,8 @@ pub(super) fn mistakes(
     let more = count.saturating_sub(MISTAKES_SHOWN);
     let shown = if more > 0 { format!("{shown}and {more} more\n") } else { shown };
     let room = BODY_CHARS_MAX.saturating_sub(remedy.chars().count() + 1);
-    let hour = now.as_second().div_euclid(TOLD_EVERY_SECONDS);
     let event = Event {
-        event_id: format!("configuration.mistakes:{hour}:{:016x}", trouble(problems, workspace.is_some())),
+        event_id: format!("configuration.mistakes:{}", now.as_millisecond()),
         name: "configuration.mistakes".to_owned(),
         timestamp: now,
         level: Level::Attention,

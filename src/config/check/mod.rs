@@ -16,6 +16,7 @@ mod timing;
 mod workspace;
 
 pub(super) use plugins::{check as plugins, granted_tools};
+pub use secret::end_programs;
 pub(super) use secret::finished as finished_secrets;
 pub(super) use server::{Server, mentioned_workspaces, path_of, server};
 pub(super) use workspace::workspace;

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
+pub use program::end_all as end_programs;
+
 use super::super::code::Code;
 use super::super::load::Folder;
 use super::super::loaded::Reading;

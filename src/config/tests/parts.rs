@@ -1,5 +1,6 @@
 //! Workspaces with mistakes beside others, and what a configuration was read from.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::{Reading, Running, Texts, load, read_files};
@@ -49,7 +50,11 @@ fn a_workspace_goes_on_with_the_text_before_where_that_is_good_still() {
     let first = load(&file, &|_| None).unwrap();
     std::fs::write(&acme, BAD).unwrap();
     let listen = "127.0.0.1:7420".parse().unwrap();
-    let read = |texts| read_files(&file, &Reading::of_all(&|_| None), Some(Running { texts, listen })).loaded.unwrap();
+    let read = |texts| {
+        read_files(&file, &Reading::of_all(&|_| None), Some(Running { texts, listen, plugins: &BTreeSet::new() }))
+            .loaded
+            .unwrap()
+    };
     let second = read(&first.texts);
     assert_eq!(second.config.workspaces.values().next().map(|acme| acme.connectors.len()), Some(1));
     assert_eq!((names(second.older.keys()), second.aside.len()), ("acme".to_owned(), 0));
@@ -92,7 +97,7 @@ fn what_may_be_reached_depends_on_where_the_process_listens() {
     let acme = "connectors: { c: { url: 'http://127.0.0.1:9/mcp' } }\n";
     let folder = folder_of("listen: 127.0.0.1:7420\n", &[("acme", acme)]);
     let aside = |listen: &str| {
-        let running = Running { texts: &Texts::new(), listen: listen.parse().unwrap() };
+        let running = Running { texts: &Texts::new(), listen: listen.parse().unwrap(), plugins: &BTreeSet::new() };
         let read = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), Some(running))
             .loaded
             .unwrap();
@@ -100,4 +105,17 @@ fn what_may_be_reached_depends_on_where_the_process_listens() {
         read.aside.len()
     };
     assert_eq!((aside("127.0.0.1:7421"), aside("0.0.0.0:7420")), (0, 1));
+}
+
+#[test]
+fn a_plugin_that_is_used_already_is_known_while_its_file_is_not_there() {
+    let acme = "members: { a@example.com: admin }\nroutes: [{ name: news, owner: a@example.com, deliver: [{ plugin: slack }] }]\n";
+    let folder = folder_of("listen: 127.0.0.1:7420\n", &[("acme", acme)]);
+    let aside = |plugins: &[&str]| {
+        let plugins = plugins.iter().map(|name| name.parse().unwrap()).collect();
+        let running = Running { texts: &Texts::new(), listen: "127.0.0.1:7420".parse().unwrap(), plugins: &plugins };
+        let read = read_files(&folder.path().join("switchbell.yaml"), &Reading::of_all(&|_| None), Some(running));
+        read.loaded.unwrap().aside.len()
+    };
+    assert_eq!((aside(&[]), aside(&["slack"])), (1, 0));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::claim::CUT_OFF;
 use super::errors::unavailable;
@@ -77,10 +77,16 @@ pub(super) fn adopt(
     session.forget();
     let mut adopted = Adopted::default();
     let before = known(session)?;
-    let mut taken: HashSet<QueueKey> = before.iter().map(|known| known.queue.clone()).collect();
+    let mut taken = HashSet::new();
+    for known in &before {
+        let is_used = session.book.as_ref().is_some_and(|book| book.get(&known.queue).is_some());
+        if is_used || owes(session, known.id)? {
+            taken.insert(known.queue.clone());
+        }
+    }
     let is_gone = |known: &&Known| book.get(&known.queue).is_none() && !book.is_aside(&known.queue.workspace);
     for known in before.iter().filter(is_gone) {
-        // A namesake that the store does not know yet is this one under another name; one that it knows is another.
+        // A namesake that was not used before is this one under another name; one that was is another.
         let mut new = book.namesakes(&known.queue).filter(|there| !taken.contains(*there));
         match (new.next().cloned(), new.next()) {
             (Some(there), None) => {
@@ -133,11 +139,37 @@ fn known(session: &Session) -> Result<Vec<Known>, InboxError> {
     found.collect::<Result<_, _>>().map_err(unavailable)
 }
 
-/// The target stands under another route now.
+/// Whether a target is owed something that is not over.
+fn owes(session: &Session, target: i64) -> Result<bool, InboxError> {
+    for which in WAITS {
+        let select = format!("SELECT EXISTS (SELECT 1 FROM delivery WHERE target = ?1 AND {which})");
+        let owes: bool =
+            prepare(session.connection, &select)?.query_row([target], |row| row.get(0)).map_err(unavailable)?;
+        if owes {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The target stands under another route now. One that stood there once and is not used any more takes its name.
 fn move_to(session: &Session, known: &Known, there: &QueueKey) -> Result<(), InboxError> {
-    let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
-    let values = params![known.id, there.route.as_str()];
-    prepare(session.connection, sql)?.execute(values).map(drop).map_err(unavailable)
+    let put = |id: i64, route: &str| {
+        let sql = "UPDATE target SET route = ?2 WHERE id = ?1";
+        prepare(session.connection, sql)?.execute(params![id, route]).map(drop).map_err(unavailable)
+    };
+    let select = "SELECT t.id FROM target t JOIN workspace w ON w.id = t.workspace
+                  WHERE w.name = ?1 AND t.route = ?2 AND t.name = ?3";
+    let values = params![there.workspace.as_str(), there.route.as_str(), &*there.target];
+    let left: Option<i64> =
+        prepare(session.connection, select)?.query_row(values, |row| row.get(0)).optional().map_err(unavailable)?;
+    if let Some(left) = left {
+        // No route has such a name.
+        put(left, "~")?;
+        put(known.id, there.route.as_str())?;
+        return put(left, known.queue.route.as_str());
+    }
+    put(known.id, there.route.as_str())
 }
 
 /// The target is gone, and with it whatever it still was owed.

@@ -220,7 +220,7 @@ impl Stage {
 
     /// Adopts a book that knows nothing of the workspace.
     pub async fn set_aside(&mut self, now: Timestamp) -> Adopted {
-        let book = Book::default().setting_aside([name("acme")].into());
+        let book = Book::default().of_workspaces([&name("globex")]);
         self.inbox().adopt(Arc::new(book), None, now).await.unwrap()
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,20 @@ const AT_ONCE_MAX: usize = 8;
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 type Written = Result<Vec<u8>, String>;
+
+/// The groups of the programs that run now.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the programs that run now, with what they started: whoever waits for their values is about to end.
+pub fn end_all() {
+    for group in groups().iter().copied().filter_map(Pid::from_raw) {
+        let _gone_already = kill_process_group(group, Signal::KILL);
+    }
+}
 
 /// The variables that every program gets.
 pub(super) fn inherited(lookup: &Lookup<'_>) -> Vec<(&'static str, OsString)> {
@@ -75,12 +90,16 @@ fn run(entry: &CommandEntry, folder: &Path, inherited: &[(&str, OsString)], time
     // A group of its own, so that what it starts ends with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let child = command.spawn().map_err(|error| format!("the program named here cannot be started: {error}"))?;
-    Running { child, late_at: Instant::now() + time_max, time_max, is_reaped: false }.finish()
+    let group = i32::try_from(child.id()).unwrap_or_default();
+    groups().insert(group);
+    Running { child, group, late_at: Instant::now() + time_max, time_max, is_reaped: false }.finish()
 }
 
 /// A program that was started; it is ended when this is dropped.
 struct Running {
     child: Child,
+    /// Its number, which is that of its group.
+    group: i32,
     late_at: Instant,
     time_max: Duration,
     /// Whether its number may be another's by now.
@@ -108,6 +127,8 @@ impl Running {
                 }
             }
         }
+        // From here on the number may be another's.
+        groups().remove(&self.group);
         let status = self.child.wait().map_err(|error| format!("the program's end is not known: {error}"))?;
         self.is_reaped = true;
         if status.success() {
@@ -162,6 +183,7 @@ impl Drop for Running {
             self.end();
             let _ended = self.child.wait();
         }
+        groups().remove(&self.group);
     }
 }
 
