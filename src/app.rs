@@ -156,7 +156,9 @@ impl App {
             clock,
             metrics: metrics_of,
         };
-        tasks.spawn(Reloads::new(followers, asked, files).run(stop.soon.clone()));
+        let mut reloads = Reloads::new(followers, asked, files);
+        reloads.begin().await;
+        tasks.spawn(reloads.run(stop.soon.clone()));
         tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
         Ok(Self { inbox, address, problems, reload, stop, tasks })
     }

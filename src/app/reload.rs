@@ -82,7 +82,6 @@ impl Reloads {
 
     /// Reads the files again whenever they change or somebody asks, until told to stop; then waits for the pollers.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        self.begin().await;
         let clock = self.followers.clock.clone();
         let mut next_look = std::pin::pin!(clock.sleep(LOOK_EVERY));
         loop {
@@ -107,7 +106,7 @@ impl Reloads {
     }
 
     /// Tells how the start went.
-    async fn begin(&mut self) {
+    pub(super) async fn begin(&mut self) {
         let aside = std::mem::take(&mut self.aside);
         let now = self.followers.clock.now();
         self.followers.metrics.configured(now, aside.len());
@@ -255,7 +254,10 @@ impl Reloads {
         let over: Vec<Name> = self.told.keys().filter(|name| is_over(name)).cloned().collect();
         for name in over {
             self.told.remove(&name);
-            tracing::info!(workspace = %name, "the file of a workspace is good again");
+            match config.workspaces.contains_key(&name) {
+                true => tracing::info!(workspace = %name, "the file of a workspace is good again"),
+                false => tracing::warn!(workspace = %name, "the file of a workspace is gone: what it is owed waits"),
+            }
             intakes.push(config.workspaces.get(&name).and_then(|workspace| notice::good(workspace, now)));
         }
         for intake in intakes.into_iter().flatten() {

@@ -49,6 +49,10 @@ pub(super) fn run(file: &Path, asked: &Arguments) -> ExitCode {
 }
 
 fn test(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
+    // Nobody shall take the results of an earlier run for those of one that could not be made.
+    if let Some(path) = asked.junit.as_ref().filter(|path| path.symlink_metadata().is_ok_and(|file| file.is_file())) {
+        std::fs::remove_file(path).map_err(|error| fail(format_args!("--junit {}: {error}", path.display())))?;
+    }
     // Secrets and plugins are where the server runs; routes are tested where they are written.
     let reading =
         Reading { environment: &process_environment, secrets: Secrets::NotRead, plugins: PluginFolder::NotAsked };

@@ -72,7 +72,8 @@ impl Hider<'_> {
                     Guard::Host => !text.contains("://") && text.contains(['/', '?', '@']),
                     Guard::Secret | Guard::Token | Guard::Closed => true,
                 };
-                if is_hidden || credential::is_plain(text) {
+                // Of a URL its host is shown in any case.
+                if is_hidden || !text.contains("://") && credential::is_plain(text) {
                     self.hidden.push((node.at.place, node.end));
                 }
             }

@@ -13,6 +13,8 @@ use super::{Place, Problem, SourceLine, mask};
 pub(super) const PROBLEMS_MAX: usize = 500;
 /// Longest line that is shown, in characters.
 const LINE_CHARS_MAX: usize = 110;
+/// Longest line of which a part is shown, in bytes: a longer one was not written by a person, and each look at it costs.
+const LINE_BYTES_MAX: usize = 16 << 10;
 /// What stands for a masked text.
 const MASK: &str = "***";
 
@@ -128,7 +130,7 @@ impl Report {
     /// The line at a place, fit to be shown.
     pub(super) fn source_line(&self, place: Place) -> Option<SourceLine> {
         let line = self.line(place.line.checked_sub(1)?)?;
-        if line.trim().is_empty() {
+        if line.trim().is_empty() || line.len() > LINE_BYTES_MAX {
             return None;
         }
         let mut masked = vec![false; line.chars().count()];

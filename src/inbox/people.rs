@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::delivery::State;
 use super::{Attempt, DeliveryId};
 use crate::notification::Name;
+use crate::route::Acknowledged;
 
 /// Which deliveries a person means.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +74,17 @@ pub struct Marks {
     pub read: Option<Mark>,
     /// Who acknowledged it.
     pub acknowledged: Option<Mark>,
+}
+
+impl Marks {
+    /// Who acknowledged it, as a target's `unless` asks.
+    pub fn acknowledged_by(&self) -> Acknowledged {
+        match &self.acknowledged {
+            None => Acknowledged::No,
+            Some(mark) if mark.by.is_agent => Acknowledged::ByAgent,
+            Some(_) => Acknowledged::ByPerson,
+        }
+    }
 }
 
 /// What became of the notifications that somebody marked.

@@ -145,6 +145,7 @@ macro_rules! keeps_the_contract {
                 a_target_that_moves_back_and_forth_keeps_what_it_is_owed,
                 a_target_under_another_route_keeps_its_deliveries,
                 a_target_of_the_same_settings_does_not_take_over_what_another_was_owed,
+                a_target_takes_a_name_that_was_used_long_ago,
                 what_waits_alone_follows_what_its_target_says_now,
                 what_waited_for_its_plugin_is_due_again_when_it_is_there,
                 what_was_blocked_for_long_is_not_given_up_at_its_first_failure,

@@ -105,6 +105,10 @@ fn one_queue(
     if session.is_aside(&target) {
         return Ok(None);
     }
+    // It is asked for again by the name that it has now.
+    if target.queue != want.queue {
+        return Ok(Some(now));
+    }
     // Where nothing waits for time or for another, every row that is due can be handed out.
     let is_plain = target.timing().is_none() && !target.by_subject();
     let looked_at = if is_plain { want.most } else { want.most.saturating_mul(LOOKED_AT).max(16) };

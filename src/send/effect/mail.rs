@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{EffectsError, Permission, denied, fault};
-use crate::config::{Config, MailRelay, MailTls, Secret};
+use crate::config::{Config, MailRelay, MailTls, Secret, SecretValue};
 use crate::wasm::{Fault, Mailed, Message, Reach, Recipient};
 use compose::Letter;
 use judge::{AllowedMail, judge, not_configured};
@@ -193,7 +193,9 @@ impl Relay {
         let address = address::checked(&mail.from.address).map_err(|why| mistake(&format!("`mail.from`: {why}")))?;
         let password = mail.sign_in.as_ref().map(|(user, name)| {
             let secret = config.secrets.get(name);
-            let value = secret.and_then(|secret| secret.fixed());
+            // A configuration that is only judged has no values; nothing is sent with it.
+            let is_unread = secret.is_some_and(|secret| matches!(secret.value, SecretValue::NotRead));
+            let value = if is_unread { Some("not read") } else { secret.and_then(|secret| secret.fixed()) };
             let value = value.ok_or_else(|| mistake(&format!("secret {name} of `mail.password` has no value")))?;
             let is_loopback = mail.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
             if mail.tls == MailTls::None && !is_loopback {

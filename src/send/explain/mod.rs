@@ -20,7 +20,7 @@ use crate::config::{Role, Route, Workspace};
 use crate::inbox::{DeliveryView, Inbox, InboxError};
 use crate::notification::{HOST_SOURCE, Level, Name, Notification};
 use crate::route::forecast::{End, Forecast};
-use crate::route::{Condition, Facts};
+use crate::route::{Acknowledged, Condition, Facts};
 
 /// What explanations are made with.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,8 @@ pub struct Question<'a> {
     pub workspace: &'a Workspace,
     /// About which notification.
     pub notification: &'a Notification,
+    /// Who acknowledged it by now.
+    pub acknowledged: Acknowledged,
     /// What is known of it, where it is in the inbox.
     pub stored: Option<&'a Stored>,
     /// The time.

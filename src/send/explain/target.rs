@@ -9,7 +9,6 @@ use crate::config;
 use crate::inbox::book::{QueueKey, Rule};
 use crate::inbox::delivery::State;
 use crate::inbox::{DeliveryId, DeliveryView, InboxError, Owed, TargetState};
-use crate::route::Acknowledged;
 use crate::route::forecast::{Followed, Place, Scene, Waiting, forecast};
 use crate::route::timing::{Timing, bytes_in_digest};
 use crate::send::attempt::in_milliseconds;
@@ -172,7 +171,7 @@ fn new(asked: Question<'_>, at: Timestamp) -> Waiting {
         source: notification.source.to_string(),
         name: notification.event.name.clone(),
         subject: notification.event.subject.clone(),
-        acknowledged: Acknowledged::No,
+        acknowledged: asked.acknowledged,
         items: 1,
         bytes: bytes_in_digest(&notification.event),
     }

@@ -287,7 +287,11 @@ impl State {
         self.unplace(id);
         self.answer_call(id);
         if let Some(queue) = self.queues.remove(&id) {
-            self.by_key.remove(&queue.key);
+            for key in queue.names.iter().chain([&queue.key]) {
+                if self.by_key.get(key) == Some(&id) {
+                    self.by_key.remove(key);
+                }
+            }
         }
     }
 }

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::lane::Owner;
 use super::state::{LaneId, QueueId, State, Timer};
-use super::target::{Lanes, Stand};
+use super::target::{Lanes, Stand, Target};
 use crate::inbox::Adopted;
-use crate::inbox::book::{Book, LaneKey, LaneRule, Rule};
+use crate::inbox::book::{Book, LaneKey, LaneRule, QueueKey, Rule};
 
 /// What a lane allows that two targets describe differently: the less of each.
 fn stricter(one: &LaneRule, other: &LaneRule) -> LaneRule {
@@ -45,7 +45,9 @@ impl State {
                 lane.obey(rule);
             }
         }
+        self.follow_moves(book);
         for rule in book.rules() {
+            self.free_name(&rule.queue);
             let lanes = self.lanes_of(rule);
             let id = self.queue(&rule.queue);
             if let Some(queue) = self.queues.get_mut(&id) {
@@ -62,6 +64,35 @@ impl State {
             self.settle(id, now);
         }
         self.forget_lanes(now);
+    }
+
+    /// A target that went on under another route keeps its queue, with what is under way: in its order and its lanes. That
+    /// is so where the store moves it, too: to the one target of its identity that was not there before.
+    fn follow_moves(&mut self, book: &Book) {
+        let is_moved = |queue: &Target| queue.rule.is_some() && book.get(&queue.key).is_none();
+        let moved: Vec<QueueId> = self.queues.iter().filter(|(_, queue)| is_moved(queue)).map(|(id, _)| *id).collect();
+        for id in moved {
+            let Some(before) = self.queues.get(&id).map(|queue| queue.key.clone()) else { continue };
+            let is_free = |there: &&QueueKey| self.by_key.get(*there).is_none_or(|known| *known == id);
+            let mut free = book.namesakes(&before).filter(is_free);
+            let (Some(there), None) = (free.next().cloned(), free.next()) else { continue };
+            self.by_key.insert(there.clone(), id);
+            if let Some(queue) = self.queues.get_mut(&id) {
+                queue.names.retain(|name| *name != there);
+                queue.names.push(std::mem::replace(&mut queue.key, there));
+            }
+        }
+    }
+
+    /// A name that a queue had before is another's now.
+    fn free_name(&mut self, key: &QueueKey) {
+        let Some(id) = self.by_key.get(key).copied() else { return };
+        if let Some(queue) = self.queues.get_mut(&id)
+            && queue.key != *key
+        {
+            queue.names.retain(|name| name != key);
+            self.by_key.remove(key);
+        }
     }
 
     /// The lanes of a target, in the order of their keys. One whose plugin is not there now keeps what it had.

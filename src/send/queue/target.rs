@@ -70,6 +70,8 @@ struct Head {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) key: QueueKey,
+    /// What it was called before its target moved to another route: claims are under way that name it so.
+    pub(super) names: Vec<QueueKey>,
     /// None once its target is gone.
     pub(super) rule: Option<Arc<Rule>>,
     pub(super) lanes: Lanes,
@@ -97,6 +99,7 @@ impl Target {
     pub(super) fn new(key: QueueKey, lanes: Lanes) -> Self {
         Self {
             key,
+            names: Vec::new(),
             rule: None,
             lanes,
             stand: Stand::Idle,
@@ -139,6 +142,8 @@ impl Target {
 
     /// When something of it may start as far as the queue itself goes; none if only an end or news change that.
     pub(super) fn eligible_at(&self) -> Option<Timestamp> {
+        // What a target that is gone was owed is the store's to cancel, and nothing to start.
+        self.rule.as_ref()?;
         if self.asked.is_some() || (self.is_strict() && self.held > 0) || self.subjects_left() == 0 {
             return None;
         }

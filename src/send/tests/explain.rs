@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::notices::finished;
 use super::*;
 use crate::inbox::Entry;
+use crate::route::Acknowledged;
 use crate::send::explain::{Explained, Explainer, Question, Target as Shown};
 use crate::send::notice;
 use crate::wasm::Catalog;
@@ -18,7 +19,8 @@ async fn explained(stand: &Stand, notification: &Notification) -> Explained {
     let explainer = Explainer { current: &current, effects, keys, queues, inbox: None, not_loaded: &not_loaded };
     let workspace = &current.config.workspaces[&name("acme")];
     let (now, stored, only) = (start(), None, None);
-    let question = Question { workspace, notification, stored, now, at: None, only, all: false };
+    let question =
+        Question { workspace, notification, acknowledged: Acknowledged::No, stored, now, at: None, only, all: false };
     explainer.explain(question).await.unwrap()
 }
 

@@ -133,6 +133,7 @@ impl Inquiry {
         let question = Question {
             workspace,
             notification: &found.notification,
+            acknowledged: found.marks.acknowledged_by(),
             stored: found.stored.as_ref(),
             now,
             at,

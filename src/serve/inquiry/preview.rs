@@ -57,7 +57,9 @@ impl Inquiry {
         let given = self.given(asked, &current, workspace).await?;
         let not_loaded = self.not_loaded().await;
         let (notification, stored) = (&found.notification, found.stored.as_ref());
-        let question = Question { workspace, notification, stored, now, at: moment, only: None, all: false };
+        let acknowledged = found.marks.acknowledged_by();
+        let question =
+            Question { workspace, notification, acknowledged, stored, now, at: moment, only: None, all: false };
         let explainer = self.explainer(&current, &not_loaded);
         let basis = Basis { explainer, question, found: &found, given: &given, at };
         let (targets, unmatched) = match &asked.ad_hoc {

@@ -152,6 +152,17 @@ pub async fn a_target_of_the_same_settings_does_not_take_over_what_another_was_o
     assert_eq!(stage.states().await, [State::Cancelled]);
 }
 
+pub async fn a_target_takes_a_name_that_was_used_long_ago(place: Place) {
+    let at_route = |route: &str| Rule { queue: QueueKey { route: name(route), ..queue("t") }, ..timed("t", after(15)) };
+    let mut stage = Stage::new(place, vec![timed("t", after(15)), at_route("old")]).await;
+    stage.adopt(vec![timed("t", after(15))], at(0)).await;
+    stage.accept(at(1), entries(1, 1)).await;
+    let adopted = stage.adopt(vec![at_route("old")], at(2)).await;
+    assert!(adopted.cancelled.is_empty(), "{:?}", adopted.cancelled);
+    assert_eq!(stage.views().await[0].route, name("old"));
+    assert_eq!(stage.deliver(at(1_000)).await, [[1]]);
+}
+
 pub async fn what_waits_alone_follows_what_its_target_says_now(place: Place) {
     let mut stage = Stage::new(place, vec![timed("t", after(15))]).await;
     stage.accept(at(0), entries(1, 1)).await;

@@ -285,3 +285,25 @@ fn a_queue_with_too_many_subjects_under_way_waits_for_an_end() {
     let want = world.want();
     assert_eq!((want.most, want.busy.len()), (1, SUBJECTS_MAX - 1));
 }
+
+#[test]
+fn a_target_that_moves_to_another_route_keeps_its_order_and_what_is_under_way() {
+    let mut world = World::new(vec![strict("a", &[])]);
+    world.due(&["a"]);
+    let claim = world.start_one();
+    let moved = Rule { queue: QueueKey { route: name("renamed"), ..key("a") }, ..strict("a", &[]) };
+    let there = moved.queue.clone();
+    world.queues.take_up(&Book::new([moved]));
+    world.queues.due(&there, world.now());
+    assert!(world.pick().is_empty(), "one attempt at a time, whatever its route is called");
+    world.end(&claim);
+    assert_eq!(world.start_one().queue, there);
+}
+
+#[test]
+fn what_is_left_of_a_target_that_is_gone_is_not_started() {
+    let world = World::new(vec![rule("a", &[limited("x", 1)])]);
+    world.queues.take_up(&Book::new([]));
+    world.due(&["a"]);
+    assert!(world.pick().is_empty());
+}
