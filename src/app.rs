@@ -156,9 +156,7 @@ impl App {
             clock,
             metrics: metrics_of,
         };
-        let mut reloads = Reloads::new(followers, asked, files);
-        reloads.begin().await;
-        tasks.spawn(reloads.run(stop.soon.clone()));
+        tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
         Ok(Self { inbox, address, problems, reload, stop, tasks })
     }

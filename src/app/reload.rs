@@ -70,7 +70,14 @@ struct Read {
 }
 
 impl Reloads {
-    pub(super) fn new(followers: Followers, asked: Asked, files: Option<Followed>) -> Self {
+    /// Knows, and tells, how the start went.
+    pub(super) async fn begun(followers: Followers, asked: Asked, files: Option<Followed>) -> Self {
+        let mut reloads = Self::new(followers, asked, files);
+        reloads.begin().await;
+        reloads
+    }
+
+    fn new(followers: Followers, asked: Asked, files: Option<Followed>) -> Self {
         let mut watch = Watch::default();
         let (mut texts, mut aside, mut environment) = (Texts::new(), BTreeMap::new(), None);
         if let Some(followed) = files {
@@ -105,8 +112,7 @@ impl Reloads {
         self.followers.polling.ended().await;
     }
 
-    /// Tells how the start went.
-    pub(super) async fn begin(&mut self) {
+    async fn begin(&mut self) {
         let aside = std::mem::take(&mut self.aside);
         let now = self.followers.clock.now();
         self.followers.metrics.configured(now, aside.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dry::preview::{Answers, Previewer, Step, Supposed};
+use super::dry::preview::{Answers, Asked, Previewer, Step, Supposed};
 use super::effect::secret::{MISPLACED, NOT_READ};
 use super::settings::{Placed, placed, problem};
 use crate::config::{Code, Config, Problem};
@@ -48,10 +48,18 @@ async fn refused(previewer: &Previewer<'_>, placed: &Placed<'_>, now: Timestamp)
 /// The first of these steps that the guard does not let out, as long as the configuration stays as it is.
 pub(super) fn denied(steps: Vec<Step>) -> Option<Fault> {
     let faults = steps.into_iter().filter_map(|step| match step {
-        Step::Effect(asked) => asked.refused,
+        Step::Effect(asked) => asked.refused.clone().or_else(|| to_nobody(&asked)),
         Step::Wait(_) => None,
     });
     faults.into_iter().find(|fault| fault.reach == Reach::Denied && fault.code != NOT_READ)
+}
+
+/// Why a mail would go to nobody, where each of its recipients would be left out.
+fn to_nobody(asked: &Asked) -> Option<Fault> {
+    let action: serde_json::Value = serde_json::from_str(&asked.action).ok()?;
+    let recipients = action.pointer("/mail/to")?.as_array()?.len();
+    let (_, first) = asked.left_out.first().filter(|_| asked.left_out.len() == recipients)?;
+    Some(first.clone())
 }
 
 /// An ordinary notification, of the first connector that there is.

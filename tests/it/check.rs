@@ -116,18 +116,36 @@ async fn settings_are_judged_by_plugins_without_the_values_of_secrets() {
     assert!(codes(&findings(&world, &sink, &["--no-secrets"]).1).contains(&"bad-settings"));
 }
 
-#[tokio::test]
-async fn a_secret_in_a_mail_is_told_to_have_no_place_there() {
-    let (sink, world) = world().await;
+/// Has the target send mail with these settings, to whom the relay lets it.
+fn with_mail(world: &World, sink: &Sink, recipients: &str, settings: &str) {
     fs::copy(prepared("dist/plugins/mail.wasm", "plugins"), world.path("plugins/mail.wasm")).unwrap();
-    let operator = operator(&sink, "{ outbox: { run: [cat], workspaces: [acme] } }")
+    let operator = operator(sink, "{ outbox: { run: [cat], workspaces: [acme] } }")
         .replace("  grants:\n", "  grants:\n    mail: { mail: true }\n")
-        + "mail: { relay: \"127.0.0.1:25\", tls: none, from: bell@example.com, recipients: [\"*\"] }\n";
+        + &format!(
+            "mail: {{ relay: \"127.0.0.1:25\", tls: none, from: bell@example.com, recipients: [{recipients}] }}\n"
+        );
     world.write("switchbell.yaml", &operator);
     let text = workspace(&World::stdio_connector(), "{}")
         .replace("plugin: slack", "plugin: mail")
-        .replace("{ webhook: { secret: slack-ops } }", "{ to: [ops@example.com], subject: { secret: slack-ops } }");
+        .replace("{ webhook: { secret: slack-ops } }", settings);
     world.write("workspaces/acme.yaml", &text);
+}
+
+#[tokio::test]
+async fn a_mail_that_may_go_to_nobody_is_warned_of() {
+    let (sink, world) = world().await;
+    with_mail(&world, &sink, "\"*@example.com\"", "{ to: [lead@example.org] }");
+    let found = findings(&world, &sink, &[]).1;
+    assert!(codes(&found).contains(&"delivery-refused"), "{found}");
+    with_mail(&world, &sink, "\"*@example.com\"", "{ to: [lead@example.com] }");
+    let found = findings(&world, &sink, &[]).1;
+    assert!(!codes(&found).contains(&"delivery-refused"), "{found}");
+}
+
+#[tokio::test]
+async fn a_secret_in_a_mail_is_told_to_have_no_place_there() {
+    let (sink, world) = world().await;
+    with_mail(&world, &sink, "\"*\"", "{ to: [ops@example.com], subject: { secret: slack-ops } }");
     let (_, found) = findings(&world, &sink, &[]);
     let about: Vec<&Value> = found["findings"]
         .as_array()

@@ -109,7 +109,7 @@ impl FromText for SmtpUser {
     }
 
     fn form() -> Form {
-        Form::pattern(format!(r"[^\p{{Cc}}]{{1,{USER_BYTES_MAX}}}"), &["bell"])
+        Form::pattern(format!(r"[^\u0000-\u001f\u007f-\u009f]{{1,{USER_BYTES_MAX}}}"), &["bell"])
     }
 }
 

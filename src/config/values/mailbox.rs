@@ -37,7 +37,8 @@ impl FromText for Mailbox {
     }
 
     fn form() -> Form {
-        let (name, address) = (r#"(?:[^<"\\\p{Cc}]*|\s*"[^"\\<\p{Cc}]*"\s*)"#, address_pattern());
+        let (name, address) =
+            (r#"(?:[^<"\\\u0000-\u001f\u007f-\u009f]*|\s*"[^"\\<\u0000-\u001f\u007f-\u009f]*"\s*)"#, address_pattern());
         Form::pattern(
             format!(r"\s*(?:{name}<{address}>|{address})\s*"),
             &["Switchbell <bell@example.com>", "bell@example.com"],

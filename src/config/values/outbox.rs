@@ -23,7 +23,10 @@ impl FromText for OutboxUri {
     fn form() -> Form {
         let reserved = one_of(&RESERVED_SCHEMES);
         let characters = format!(r"(?=[\s\S]{{1,{URI_CHARS_MAX}}}$)(?!(?:{reserved}):)");
-        Form::pattern(format!(r"{characters}[A-Za-z][A-Za-z0-9+.\-]*:[^\s\p{{Cc}}?#]*"), &["acme://notifications"])
+        Form::pattern(
+            format!(r"{characters}[A-Za-z][A-Za-z0-9+.\-]*:[^\s\u0000-\u001f\u007f-\u009f?#]*"),
+            &["acme://notifications"],
+        )
     }
 }
 

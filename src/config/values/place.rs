@@ -55,7 +55,7 @@ impl FromText for PlaceEntry {
         let header =
             format!(r"header:(?!(?:{}|[Pp][Rr][Oo][Xx][Yy]-.*)(?::|$)){TOKEN}(?::[!-~]+)?", one_of(&HOST_HEADERS));
         let query = format!(r#"query:[!"$'-*,-<>-~]{{1,{KEY_BYTES_MAX}}}"#);
-        let body = format!(r"body:(?=[\s\S]{{1,{KEY_BYTES_MAX}}}$)(?:\/(?:[^~\/\p{{Cc}}]|~[01])*)+");
+        let body = format!(r"body:(?=[\s\S]{{1,{KEY_BYTES_MAX}}}$)(?:\/(?:[^~\/\u0000-\u001f\u007f-\u009f]|~[01])*)+");
         let examples = &[
             "url",
             "header:Authorization:Bearer",

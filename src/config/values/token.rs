@@ -116,7 +116,9 @@ impl FromText for Claim {
 
     fn form() -> Form {
         Form::pattern(
-            format!(r"(?=[\s\S]{{1,{CLAIM_BYTES_MAX}}}$)(?=\S)[^\p{{Cc}}]*[^\s\p{{Cc}}]"),
+            format!(
+                r"(?=[\s\S]{{1,{CLAIM_BYTES_MAX}}}$)(?=\S)[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f]"
+            ),
             &["bell@example.com"],
         )
     }

@@ -68,7 +68,7 @@ impl FromText for EventName {
     }
 
     fn form() -> Form {
-        Form::pattern(r"[^\s\p{Cc}*]{1,200}", &["domain.active"])
+        Form::pattern(r"[^\s\u0000-\u001f\u007f-\u009f*]{1,200}", &["domain.active"])
     }
 }
 

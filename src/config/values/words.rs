@@ -93,8 +93,9 @@ impl FromText for Member {
     }
 
     fn form() -> Form {
-        let pattern =
-            format!(r"[^\s\p{{Cc}}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]{{1,{MEMBER_BYTES_MAX}}}");
+        let pattern = format!(
+            r"[^\s\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]{{1,{MEMBER_BYTES_MAX}}}"
+        );
         Form::pattern(pattern, &["admin@example.com"])
     }
 }
