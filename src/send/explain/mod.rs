@@ -2,8 +2,8 @@
 //! its timing, its lanes and its plugin.
 //!
 //! Nothing is decided here. Routes are asked by [`Router::select`](crate::route::Router::select) and
-//! [`Router::explain`](crate::route::Router::explain), times are those of [`forecast`], which asks the plan, and what a plugin
-//! would be refused is what the guard of a preview refuses. Nothing is changed, sent or stored.
+//! [`Router::explain`](crate::route::Router::explain), times are those of [`forecast`](crate::route::forecast), which asks
+//! the plan, and what a plugin would be refused is what the guard of a preview refuses. Nothing is changed, sent or stored.
 
 mod target;
 
