@@ -52,7 +52,7 @@ pub struct Question<'a> {
     pub stored: Option<&'a Stored>,
     /// The time.
     pub now: Timestamp,
-    /// When it is supposed to come; none for now.
+    /// When it is supposed to come; left out, it comes at this very moment.
     pub at: Option<Timestamp>,
     /// Only this route.
     pub only: Option<&'a Name>,
