@@ -18,16 +18,18 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Inbox, InboxError};
+use crate::inbox::{Inbox, InboxError, Store};
 use crate::reload::{Handle, Status};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
 use crate::send::upgrade::{self, Ground, OpenError, Upgrades};
 use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
-use crate::serve::control::{self, Desk, Served};
+use crate::serve::auth::Gate;
+use crate::serve::control::{self, Desk};
 use crate::serve::inquiry::{Inquiry, Loading, Sight};
-use crate::serve::{Sources, serve};
+use crate::serve::stream::Hub;
+use crate::serve::{Served, serve};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
@@ -97,7 +99,8 @@ impl App {
     ) -> Result<Self, StartError> {
         let Origin { config, files } = origin.into();
         files::allow_all();
-        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let store: Arc<dyn Store> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
+        let inbox: Arc<dyn Inbox> = Arc::clone(&store) as Arc<dyn Inbox>;
         let refused = |error| StartError::Listen(config.listen, error);
         let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -136,15 +139,27 @@ impl App {
         let mut polling = Polling::new(current.clone(), &inbox, &clock, &observer, &stop.soon);
         polling.follow(&connectors.known()).await;
         let (reload, asked) = Handle::new(Status::default());
-        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current };
-        let inquiry = inquiry(&means, plugins.clone());
-        let served = Served { seats: polling.seats(), desk, inquiry, plugins: plugins.clone(), reload: reload.clone() };
+        let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current.clone() };
+        let served = Arc::new(Served {
+            gate: Gate { store: Arc::clone(&store), config: current.clone(), clock: clock.clone() },
+            hub: Hub::new(Arc::clone(&store)),
+            store,
+            clock: clock.clone(),
+            config: current,
+            metrics: Arc::clone(&metrics),
+            seats: polling.seats(),
+            desk,
+            inquiry: inquiry(&means, plugins.clone()),
+            plugins: plugins.clone(),
+            reload: reload.clone(),
+            stop: stop.soon.clone(),
+        });
         match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, served, stop.soon.clone()))),
+            Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::clone(&served), stop.soon.clone()))),
             // The work goes on without it.
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
-        let (inbox_of, metrics_of) = (Arc::clone(&inbox), Arc::clone(&metrics));
+        let inbox_of = Arc::clone(&inbox);
         let followers = Followers {
             plugins,
             effects,
@@ -154,10 +169,10 @@ impl App {
             latest,
             inbox: inbox_of,
             clock,
-            metrics: metrics_of,
+            metrics,
         };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
-        tasks.spawn(serve(listener, Sources { inbox: Arc::clone(&inbox), metrics }, stop.soon.clone()));
+        tasks.spawn(serve(listener, served));
         Ok(Self { inbox, address, problems, reload, stop, tasks })
     }
 

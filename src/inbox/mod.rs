@@ -4,16 +4,20 @@
 
 mod attempt;
 pub mod book;
+pub mod change;
 mod claim;
 pub mod delivery;
 mod delivery_id;
 pub mod intake;
 mod known;
 mod people;
+mod query;
 mod recording;
+mod retention;
 pub mod sqlite;
 mod store;
 mod target_state;
+mod token;
 pub mod walk;
 
 use std::fmt;
@@ -26,12 +30,16 @@ use crate::notification::{Event, Level, Name};
 pub use attempt::{
     Attempt, Begun, Change, Claim, Fence, Finished, Kept, KeptEffect, LaneRecord, Memory, Paused, Progress, Written,
 };
+pub use change::{CHANGES_KEPT, CHANGES_MAX, Changed, Changes};
 pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
+pub use query::{Listed, Order, QUERY_LIMIT_MAX, QUERY_TEXT_CHARS_MAX, Query};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
-pub use store::Inbox;
+pub use retention::{Expired, Expiry};
+pub use store::{Inbox, Reader, Retention, Store, Tokens};
 pub use target_state::{TargetState, WAITING_MAX};
+pub use token::{Scope, Token, TokenKind};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]

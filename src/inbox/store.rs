@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, InboxError, Intake, Kept, Known, LaneRecord,
-    Mark, Marked, Marks, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, InboxError, Intake, Kept,
+    Known, LaneRecord, Listed, Mark, Marked, Marks, News, Page, Paused, Query, Reading, Recording, TargetState, Token,
+    Want, Which,
 };
 use crate::notification::{Name, Notification};
 use crate::route::timing::AtMost;
@@ -137,3 +139,72 @@ pub trait Inbox: Send + Sync + fmt::Debug {
     /// The recordings of a plugin, newest first.
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>>;
 }
+
+/// What readers ask of a store.
+pub trait Reader: Send + Sync + fmt::Debug {
+    /// Lists notifications with what was done with them.
+    fn list(&self, query: Query) -> BoxFuture<'_, Result<Listed, InboxError>>;
+
+    /// How many notifications of a workspace nobody has read, counted up to `most`.
+    fn unread<'a>(&'a self, workspace: &'a Name, most: u32) -> BoxFuture<'a, Result<u32, InboxError>>;
+
+    /// What changed in a workspace behind this number, oldest first: at most `limit`, and
+    /// [`CHANGES_MAX`](super::CHANGES_MAX).
+    fn changes<'a>(&'a self, workspace: &'a Name, after: u64, limit: u32)
+    -> BoxFuture<'a, Result<Changes, InboxError>>;
+
+    /// Follows a workspace: the number of its last change, told again after each commit that changed something. It is never
+    /// ahead of what [`Inbox::changes`] answers.
+    fn follow<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>>;
+}
+
+/// Who may read and change. Every write is durable when its future is ready.
+pub trait Tokens: Send + Sync + fmt::Debug {
+    /// Keeps a token; returns its id.
+    fn add_token(&self, token: Token) -> BoxFuture<'_, Result<i64, InboxError>>;
+
+    /// The token of this hash, good or not; one whose parent is revoked is revoked.
+    fn token(&self, hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, InboxError>>;
+
+    /// Every bearer token, oldest first, and every link and session that is still good.
+    fn tokens(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Token>, InboxError>>;
+
+    /// Revokes a token and all that were made from it; whether there was one that was good.
+    fn revoke_token(&self, id: i64, now: Timestamp) -> BoxFuture<'_, Result<bool, InboxError>>;
+
+    /// Spends a link: keeps `session` in its place, whose scope is the link's, and returns it with its id; none when the link is
+    /// unknown, spent or over. Of several that come at once one gets it.
+    fn redeem(
+        &self,
+        link: [u8; 32],
+        session: Token,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<Token>, InboxError>>;
+
+    /// Notes when tokens were used last. Links and sessions that have been over for a day are forgotten on the way.
+    fn tokens_used(&self, used: Vec<(i64, Timestamp)>) -> BoxFuture<'_, Result<(), InboxError>>;
+}
+
+/// What goes when it is old.
+pub trait Retention: Send + Sync + fmt::Debug {
+    /// The oldest notifications that may go, with what was done with them, at most `limit`: none that a delivery which is not
+    /// over stands for.
+    fn expiring<'a>(
+        &'a self,
+        workspace: &'a Name,
+        expiry: Expiry,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>>;
+
+    /// Removes notifications with the deliveries that stand for nothing else, each only if no delivery that is not over stands
+    /// for it. Event ids stay known.
+    fn expire<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>>;
+
+    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many.
+    fn forget_seen(&self, before: Timestamp, limit: u32) -> BoxFuture<'_, Result<u64, InboxError>>;
+}
+
+/// All that a server asks of a store.
+pub trait Store: Inbox + Reader + Tokens + Retention {}
+
+impl<T: Inbox + Reader + Tokens + Retention> Store for T {}

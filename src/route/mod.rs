@@ -17,4 +17,4 @@ pub use cover::name_covers;
 pub use entry::entry;
 pub use glob::{PATTERN_CHARS_MAX, PatternError, check_name_pattern, check_text_pattern};
 pub use plan::{Acknowledged, SURPLUS, Stage, Standing, Step, Subject, Why, owed, plan};
-pub use select::{Condition, Decision, Facts, Field, Matcher, Router};
+pub use select::{Condition, Decision, Facts, Field, Matcher, PreparedMatcher, Router};

@@ -20,6 +20,33 @@ pub struct Matcher {
     pub subject: Vec<String>,
 }
 
+/// One matcher, ready to match.
+#[derive(Clone, Debug)]
+pub struct PreparedMatcher {
+    matcher: Matcher,
+    router: Router,
+}
+
+impl PreparedMatcher {
+    /// Prepares it.
+    ///
+    /// # Errors
+    /// Names what is wrong with a pattern.
+    pub fn new(matcher: Matcher) -> Result<Self, PatternError> {
+        Ok(Self { router: Router::new(vec![matcher.clone()])?, matcher })
+    }
+
+    /// What is asked.
+    pub fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// Whether this notification is meant.
+    pub fn matches(&self, facts: &Facts<'_>) -> bool {
+        self.router.select(facts).iter().all(Decision::matches)
+    }
+}
+
 /// What routes may know of a notification. The payload is not among it.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {

@@ -21,16 +21,13 @@ use axum::{Router, body::Body};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
-use crate::reload;
-use crate::send::upgrade;
-use crate::serve::inquiry::Inquiry;
+use crate::serve::Served;
 pub use configuration::{
     AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
     UnloadedJson,
@@ -235,26 +232,8 @@ pub fn listen(store: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Every connector of a configuration.
-pub type Seats = Arc<Vec<Seat>>;
-
-/// What commands can ask for.
-#[derive(Debug)]
-pub struct Served {
-    /// Every connector, as of now.
-    pub seats: watch::Receiver<Seats>,
-    /// Changes what is in the store.
-    pub desk: Desk,
-    /// Changes versions of plugins.
-    pub plugins: upgrade::Handle,
-    /// Says what would happen, and why.
-    pub inquiry: Inquiry,
-    /// Reloads the configuration.
-    pub reload: reload::Handle,
-}
-
 /// Serves until told to stop.
-pub async fn serve(listener: UnixListener, served: Served, stop: CancellationToken) {
+pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: CancellationToken) {
     let routes = Router::new()
         .route("/connectors", get(list))
         .route("/workspaces/{workspace}/connectors/{name}/poll", post(poll))
@@ -265,7 +244,7 @@ pub async fn serve(listener: UnixListener, served: Served, stop: CancellationTok
         .merge(plugins::routes())
         .merge(inquiries::routes())
         .merge(configuration::routes())
-        .with_state(Arc::new(served));
+        .with_state(served);
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "serving the control socket ended");

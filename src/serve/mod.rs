@@ -1,60 +1,81 @@
 //! What others read over HTTP, and what commands on this machine ask of a running server.
+//!
+//! Two listeners serve the same routes: the address of `listen:`, where a [`Caller`](auth::Caller) is who its token says, and
+//! the control socket, where it is the operator of this machine.
 
+pub mod api;
+pub mod auth;
 pub mod control;
+mod health;
 pub mod inquiry;
+pub mod mcp;
+pub mod pages;
+pub mod problem;
 pub mod shapes;
+pub mod stream;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use jiff::Timestamp;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::inbox::Inbox;
-use crate::telemetry::metrics::{MEDIA_TYPE, Metrics};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::inbox::Store;
+use crate::reload;
+use crate::send::upgrade;
+use crate::telemetry::metrics::Metrics;
+
+/// Every connector of a configuration.
+pub type Seats = Arc<Vec<control::Seat>>;
 
 /// What is served from.
-#[derive(Clone, Debug)]
-pub struct Sources {
+#[derive(Debug)]
+pub struct Served {
     /// The store.
-    pub inbox: Arc<dyn Inbox>,
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Clock,
+    /// The configuration, as of now.
+    pub config: watch::Receiver<Arc<Config>>,
     /// The counters.
     pub metrics: Arc<Metrics>,
+    /// Who may.
+    pub gate: auth::Gate,
+    /// Live readers.
+    pub hub: stream::Hub,
+    /// Every connector, as of now.
+    pub seats: watch::Receiver<Seats>,
+    /// Changes what is in the store.
+    pub desk: control::Desk,
+    /// Changes versions of plugins.
+    pub plugins: upgrade::Handle,
+    /// Says what would happen, and why.
+    pub inquiry: inquiry::Inquiry,
+    /// Reloads the configuration.
+    pub reload: reload::Handle,
+    /// Streams end when it is cancelled.
+    pub stop: CancellationToken,
 }
 
-/// Serves until told to stop.
-pub async fn serve(listener: TcpListener, sources: Sources, stop: CancellationToken) {
-    let served = axum::serve(listener, routes(sources)).with_graceful_shutdown(stop.cancelled_owned());
-    if let Err(error) = served.await {
+/// Serves the address of `listen:` until told to stop.
+pub async fn serve(listener: TcpListener, served: Arc<Served>) {
+    let stop = served.stop.clone();
+    let routes = routes(served).into_make_service_with_connect_info::<SocketAddr>();
+    if let Err(error) = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "serving HTTP ended");
     }
 }
 
-/// `/healthz`: the process answers. `/readyz`: its store answers too, by the writer's own way. `/metrics`: counters.
-fn routes(sources: Sources) -> Router {
+fn routes(served: Arc<Served>) -> Router {
     Router::new()
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(counted))
-        .with_state(sources)
-}
-
-async fn counted(State(Sources { metrics, .. }): State<Sources>) -> Response {
-    match metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
-}
-
-async fn ready(State(Sources { inbox, .. }): State<Sources>) -> (StatusCode, String) {
-    // Claiming nothing waits for the writer and changes nothing.
-    match inbox.claim(Timestamp::UNIX_EPOCH, Vec::new()).await {
-        Ok(_) => (StatusCode::OK, "ready\n".to_owned()),
-        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {error}\n")),
-    }
+        .merge(health::routes())
+        .merge(api::routes())
+        .merge(stream::routes())
+        .merge(mcp::routes(&served))
+        .merge(pages::routes())
+        .with_state(served)
 }

@@ -34,12 +34,14 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::watch;
 
 use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
-    Accepted, Adopted, Claimed, Deed, DeliveryView, Finished, Handled, Inbox, InboxError, Intake, Kept, Known,
-    LaneRecord, Mark, Marked, Marks, Name, News, Page, Paused, Reading, Recording, TargetState, Want, Which,
+    Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, Inbox, InboxError,
+    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, Name, News, Page, Paused, Query, Reader, Reading, Recording,
+    Retention, TargetState, Token, Tokens, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
@@ -356,6 +358,67 @@ impl Inbox for SqliteInbox {
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
         let (store, plugin) = (self.store.clone(), plugin.clone());
         self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
+    }
+
+}
+
+impl Reader for SqliteInbox {
+    fn list(&self, _query: Query) -> BoxFuture<'_, Result<Listed, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn unread<'a>(&'a self, _workspace: &'a Name, _most: u32) -> BoxFuture<'a, Result<u32, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn changes<'a>(&'a self, _workspace: &'a Name, _after: u64, _limit: u32) -> BoxFuture<'a, Result<Changes, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn follow<'a>(&'a self, _workspace: &'a Name) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+}
+
+impl Tokens for SqliteInbox {
+    fn add_token(&self, _token: Token) -> BoxFuture<'_, Result<i64, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn token(&self, _hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn tokens(&self, _now: Timestamp) -> BoxFuture<'_, Result<Vec<Token>, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn revoke_token(&self, _id: i64, _now: Timestamp) -> BoxFuture<'_, Result<bool, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn redeem(&self, _link: [u8; 32], _session: Token, _now: Timestamp) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn tokens_used(&self, _used: Vec<(i64, Timestamp)>) -> BoxFuture<'_, Result<(), InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+}
+
+impl Retention for SqliteInbox {
+    fn expiring<'a>(&'a self, _workspace: &'a Name, _expiry: Expiry, _limit: u32) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn expire<'a>(&'a self, _workspace: &'a Name, _seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
+    }
+
+    fn forget_seen(&self, _before: Timestamp, _limit: u32) -> BoxFuture<'_, Result<u64, InboxError>> {
+        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 }
 

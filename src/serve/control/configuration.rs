@@ -12,10 +12,11 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Served, json};
+use super::json;
 use crate::config::{Change, Problem, Problems, What};
 use crate::notification::Name;
 use crate::reload::{Refused, Status, Taken};
+use crate::serve::Served;
 
 /// What came of a reload: one of the two is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

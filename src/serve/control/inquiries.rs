@@ -10,7 +10,8 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 
-use super::{Served, asked, json, text};
+use super::{asked, json, text};
+use crate::serve::Served;
 use crate::serve::inquiry::NoAnswer;
 
 /// Largest question, in bytes: an event, settings and a file of answers.

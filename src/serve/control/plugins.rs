@@ -14,9 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Served, json, text};
+use super::{json, text};
 use crate::notification::Name;
 use crate::send::upgrade::{Done, PluginView, Refused, Standing, VersionView, probation};
+use crate::serve::Served;
 use crate::wasm::PLUGIN_BYTES_MAX;
 use crate::wasm::catalog::depot;
 

@@ -1,0 +1,12 @@
+//! The HTTP API under `/v1`.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use super::Served;
+
+/// The routes.
+pub(super) fn routes() -> Router<Arc<Served>> {
+    Router::new()
+}
