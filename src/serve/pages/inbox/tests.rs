@@ -1,0 +1,1 @@
+//! Pages of an inbox over a store that is made up.
