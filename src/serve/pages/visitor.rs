@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
 
 use crate::config::{Config, Workspace};
 use crate::inbox::InboxError;
@@ -62,7 +61,6 @@ pub(super) struct Place {
     pub(super) unread: u32,
     /// The number of the last change, before anything else was read: what comes later is told live.
     pub(super) change: u64,
-    pub(super) now: Timestamp,
 }
 
 impl Place {
@@ -79,8 +77,7 @@ impl Place {
         let admitted = served.gate.workspace(&caller, workspace, right)?;
         let change = *served.store.follow(admitted.name()).await?.borrow();
         let unread = served.store.unread(admitted.name(), UNREAD_MAX + 1).await?;
-        let now = served.clock.now();
-        Ok(Self { served, caller, admitted, unread, change, now })
+        Ok(Self { served, caller, admitted, unread, change })
     }
 
     /// The workspace's name.
