@@ -17,7 +17,7 @@ pub mod stream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, middleware};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -73,9 +73,12 @@ pub async fn serve(listener: TcpListener, served: Arc<Served>) {
 fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
+        .merge(auth::routes())
+        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
+        .layer(middleware::from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::super::read::FromText;
 use super::super::schema::Form;
-use super::address::{IPV4, HTTP_URL};
+use super::address::{HTTP_URL, IPV4};
 
 /// Where the server is reached from outside.
 #[derive(Debug, Clone)]

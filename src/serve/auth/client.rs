@@ -47,7 +47,9 @@ mod tests {
             ..Access::default()
         };
         let mut headers = HeaderMap::new();
-        lines.iter().for_each(|line| drop(headers.append(FORWARDED_FOR, line.parse().unwrap())));
+        for line in lines {
+            headers.append(FORWARDED_FOR, line.parse().unwrap());
+        }
         let found = address(&access, peer.parse().unwrap(), &headers);
         assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{peer} {lines:?}");
     }

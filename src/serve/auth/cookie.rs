@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::text::TokenText;
 use super::SESSION;
+use super::text::TokenText;
 
 /// The name of the cookie. With this prefix browsers take it only from its own host, over TLS or loopback, for every path.
 pub const COOKIE: &str = "__Host-switchbell";
@@ -46,7 +46,9 @@ mod tests {
             (vec![], None),
         ] {
             let mut headers = HeaderMap::new();
-            lines.iter().for_each(|line| drop(headers.append(header::COOKIE, line.parse().unwrap())));
+            for line in &lines {
+                headers.append(header::COOKIE, line.parse().unwrap());
+            }
             assert_eq!(session(&headers), expected, "{lines:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, header};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::failures::{Failures, Limited};
 use super::hosts::Hosts;
@@ -25,6 +26,9 @@ use crate::serve::problem::Problem;
 const USED_EVERY: Duration = Duration::from_secs(60);
 /// Tokens whose last use waits to be written down; what is beyond is noted at its next use.
 const USED_MAX: usize = 10_000;
+
+/// Why a link is refused that was redeemed.
+pub(super) const USED_LINK: &str = "this link was used before: have another one made";
 
 /// Knows tokens and sessions, and what they may.
 #[derive(Clone)]
@@ -148,7 +152,7 @@ impl Gate {
         }
     }
 
-    fn note_use(&self, token: &Token) {
+    pub(super) fn note_use(&self, token: &Token) {
         let minute = self.clock.now().as_second().div_euclid(60) * 60;
         let Ok(minute) = Timestamp::from_second(minute) else { return };
         if token.used_at.is_some_and(|at| at >= minute) {
@@ -206,7 +210,8 @@ impl Gate {
 
     async fn is_still(&self, caller: &Caller, proof: &Proof) -> bool {
         let Ok(Some(token)) = self.tokens.token(proof.hash).await else { return false };
-        let is_same = |now: Caller| (now.role, &now.workspace, &now.actor) == (caller.role, &caller.workspace, &caller.actor);
+        let is_same =
+            |now: Caller| (now.role, &now.workspace, &now.actor) == (caller.role, &caller.workspace, &caller.actor);
         token.is_good(self.clock.now()) && scope::caller(&token, &self.config.borrow()).is_ok_and(is_same)
     }
 
@@ -255,6 +260,24 @@ impl Gate {
                 "the header `Origin` is not this server's: open its own pages, by the name in `public_url`".to_owned(),
             )),
         }
+    }
+
+    /// Where the server is reached, as far as it is known. It ends with `/`.
+    pub(super) fn base(&self) -> Option<Url> {
+        let at = match (self.listen.port(), self.listen.ip()) {
+            (0, _) => None,
+            // All addresses of this machine: the browser may well be on it.
+            (port, IpAddr::V4(address)) if address.is_unspecified() => Some(SocketAddr::from(([127, 0, 0, 1], port))),
+            (port, IpAddr::V6(address)) if address.is_unspecified() => Some((Ipv6Addr::LOCALHOST, port).into()),
+            _ => Some(self.listen),
+        };
+        let base = self.config.borrow().access.base(self.listen);
+        base.or_else(|| at.and_then(|at| Url::parse(&format!("http://{at}/")).ok()))
+    }
+
+    /// Whether browsers reach the server over TLS alone.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.config.borrow().access.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
 
     fn hosts<T>(&self, ask: impl FnOnce(Hosts<'_>) -> T) -> T {
@@ -309,7 +332,7 @@ fn over(token: &Token, now: Timestamp) -> Option<String> {
     };
     match (token.is_good(now), token.revoked_at) {
         (true, _) => None,
-        (false, Some(_)) if token.kind == TokenKind::Link => Some("this link was used before: have another one made".to_owned()),
+        (false, Some(_)) if token.kind == TokenKind::Link => Some(USED_LINK.to_owned()),
         (false, Some(_)) => Some(format!("this {what} was revoked: have another one made")),
         (false, None) => Some(format!("this {what} is over: have another one made")),
     }

@@ -78,12 +78,12 @@ mod tests {
     use super::*;
 
     fn check(public_url: Option<&str>, listen: &str, ours: &[&str], foreign: &[&str]) {
-        let access =
-            Access { public_url: public_url.map(|url| url.parse().unwrap()), ..Access::default() };
+        let access = Access { public_url: public_url.map(|url| url.parse().unwrap()), ..Access::default() };
         let hosts = Hosts { access: &access, listen: listen.parse().unwrap() };
         for (texts, expected) in [(ours, true), (foreign, false)] {
             for text in texts {
-                let found = if text.contains("://") || *text == "null" { hosts.is_origin(text) } else { hosts.is_host(text) };
+                let found =
+                    if text.contains("://") || *text == "null" { hosts.is_origin(text) } else { hosts.is_host(text) };
                 assert_eq!(found, expected, "{public_url:?} {listen}: {text}");
             }
         }
@@ -94,11 +94,31 @@ mod tests {
         check(
             None,
             "127.0.0.1:7420",
-            &["localhost:7420", "LOCALHOST:7420", "127.0.0.1:7420", "[::1]:7420", "http://localhost:7420", "http://127.0.0.1:7420"],
             &[
-                "localhost", "127.0.0.1", "localhost:7421", "evil.example:7420", "evil.example", "localhost.evil.example:7420",
-                "10.0.0.1:7420", "", "a@localhost:7420", "localhost:7420/x", "localhost:7420,evil.example",
-                "https://localhost:7420", "http://evil.example", "http://localhost:7420/", "http://a@localhost:7420", "null",
+                "localhost:7420",
+                "LOCALHOST:7420",
+                "127.0.0.1:7420",
+                "[::1]:7420",
+                "http://localhost:7420",
+                "http://127.0.0.1:7420",
+            ],
+            &[
+                "localhost",
+                "127.0.0.1",
+                "localhost:7421",
+                "evil.example:7420",
+                "evil.example",
+                "localhost.evil.example:7420",
+                "10.0.0.1:7420",
+                "",
+                "a@localhost:7420",
+                "localhost:7420/x",
+                "localhost:7420,evil.example",
+                "https://localhost:7420",
+                "http://evil.example",
+                "http://localhost:7420/",
+                "http://a@localhost:7420",
+                "null",
             ],
         );
         check(None, "127.0.0.1:80", &["localhost", "localhost:80", "http://localhost"], &["localhost:81"]);
@@ -111,8 +131,14 @@ mod tests {
             "0.0.0.0:7420",
             &["bell.example.com", "BELL.example.com", "bell.example.com:443", "https://bell.example.com"],
             &[
-                "bell.example.com:7420", "www.bell.example.com", "localhost:7420", "10.0.0.1:7420",
-                "http://bell.example.com", "https://bell.example.com:8443", "https://evil.example", "null",
+                "bell.example.com:7420",
+                "www.bell.example.com",
+                "localhost:7420",
+                "10.0.0.1:7420",
+                "http://bell.example.com",
+                "https://bell.example.com:8443",
+                "https://evil.example",
+                "null",
             ],
         );
         check(

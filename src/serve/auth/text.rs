@@ -93,7 +93,8 @@ mod tests {
         let text = TokenText::draw(TokenKind::Bearer).unwrap().as_str().to_owned();
         let other = if text.ends_with('A') { 'B' } else { 'A' };
         let slipped = format!("{}{other}", &text[..text.len() - 1]);
-        let texts = [&slipped, &text[..text.len() - 1], &format!("{text}A"), &format!(" {text}"), "", "swb_", &"ü".repeat(26)];
+        let texts =
+            [&slipped, &text[..text.len() - 1], &format!("{text}A"), &format!(" {text}"), "", "swb_", &"ü".repeat(26)];
         for wrong in texts {
             assert_eq!(hash(TokenKind::Bearer, wrong), None, "{wrong}");
         }
