@@ -26,7 +26,8 @@ use crate::send::queue::Queues;
 use crate::send::upgrade::{self, Ground, OpenError, Upgrades};
 use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::auth::Gate;
-use crate::serve::control::{self, Desk};
+use crate::serve::control;
+use crate::serve::desk::Desk;
 use crate::serve::inquiry::{Inquiry, Loading, Sight};
 use crate::serve::stream::Hub;
 use crate::serve::{Served, serve};
@@ -160,17 +161,8 @@ impl App {
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
         let inbox_of = Arc::clone(&inbox);
-        let followers = Followers {
-            plugins,
-            effects,
-            connectors,
-            making,
-            polling,
-            latest,
-            inbox: inbox_of,
-            clock,
-            metrics,
-        };
+        let followers =
+            Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, served));
         Ok(Self { inbox, address, problems, reload, stop, tasks })
