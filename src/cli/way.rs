@@ -15,7 +15,9 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Deed, Inbox, InboxError};
 use crate::notification::Name;
 use crate::send::book_without_plugins;
-use crate::serve::control::{self, Change, Desk, HandledJson, MarkJson, MarkedJson, WhichJson};
+use crate::serve::auth::Caller;
+use crate::serve::control;
+use crate::serve::desk::{Change, Desk, HandledJson, MarkJson, MarkedJson, WhichJson};
 
 /// Where changes are made.
 #[derive(Debug)]
@@ -48,10 +50,10 @@ impl Way {
     ) -> Result<HandledJson, ExitCode> {
         match self {
             Self::Server(control) => {
-                let path = format!("/workspaces/{workspace}/deliveries/{}", change.as_str());
+                let path = format!("/v1/workspaces/{workspace}/deliveries/{}", change.as_str());
                 control.post_json(&path, which).await.map_err(|no_answer| failed(&no_answer))
             }
-            Self::Alone(desk) => desk.change(workspace.as_str(), change, which).await.map_err(fail),
+            Self::Alone(desk) => desk.change(workspace.as_str(), change, which, &Caller::local()).await.map_err(fail),
         }
     }
 
@@ -62,10 +64,10 @@ impl Way {
                     Deed::Read => "read",
                     Deed::Acknowledge => "acknowledge",
                 };
-                let path = format!("/workspaces/{workspace}/notifications/{deed}");
+                let path = format!("/v1/workspaces/{workspace}/notifications/{deed}");
                 control.post_json(&path, which).await.map_err(|no_answer| failed(&no_answer))
             }
-            Self::Alone(desk) => desk.mark(workspace.as_str(), deed, which).await.map_err(fail),
+            Self::Alone(desk) => desk.mark(workspace.as_str(), deed, which, &Caller::local()).await.map_err(fail),
         }
     }
 }
@@ -73,7 +75,7 @@ impl Way {
 fn failed(no_answer: &NoAnswer) -> ExitCode {
     match no_answer {
         NoAnswer::NotRunning => fail("the server has just stopped: run the command again"),
-        NoAnswer::Refused(why) => fail(why),
+        NoAnswer::Nothing(why) | NoAnswer::Refused(why) => fail(why),
     }
 }
 

@@ -7,18 +7,19 @@ pub mod api;
 pub mod auth;
 mod connection;
 pub mod control;
+pub mod desk;
 mod health;
 pub mod inquiry;
 pub mod mcp;
 pub mod pages;
 pub mod problem;
+pub mod seat;
 pub mod shapes;
 pub mod stream;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::middleware::map_request;
+use axum::{Router, middleware};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +33,7 @@ use crate::telemetry::metrics::Metrics;
 use connection::{Door, Peer, name_peer};
 
 /// Every connector of a configuration.
-pub type Seats = Arc<Vec<control::Seat>>;
+pub type Seats = Arc<Vec<seat::Seat>>;
 
 /// What is served from.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub struct Served {
     /// Every connector, as of now.
     pub seats: watch::Receiver<Seats>,
     /// Changes what is in the store.
-    pub desk: control::Desk,
+    pub desk: desk::Desk,
     /// Changes versions of plugins.
     pub plugins: upgrade::Handle,
     /// Says what would happen, and why.
@@ -67,7 +68,7 @@ pub struct Served {
 pub async fn serve(listener: TcpListener, served: Arc<Served>) {
     let stop = served.stop.clone();
     let door = Door { listener, clock: served.clock.clone(), metrics: Arc::clone(&served.metrics) };
-    let routes = routes(served).layer(map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
+    let routes = routes(served).layer(middleware::map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
     if let Err(error) = axum::serve(door, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "serving HTTP ended");
     }
@@ -76,9 +77,12 @@ pub async fn serve(listener: TcpListener, served: Arc<Served>) {
 fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
+        .merge(auth::routes())
+        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
+        .layer(middleware::from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }
