@@ -142,9 +142,11 @@ impl App {
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current.clone() };
         let gate = Gate::new(Arc::clone(&store) as Arc<dyn Tokens>, current.clone(), clock.clone(), address);
         tasks.spawn(gate.clone().tend(stop.soon.clone()));
+        let hub = Hub::new(Arc::clone(&store), clock.clone());
+        tasks.spawn(hub.clone().run(stop.soon.clone()));
         let served = Arc::new(Served {
             gate: gate.clone(),
-            hub: Hub::new(Arc::clone(&store)),
+            hub,
             store,
             clock: clock.clone(),
             config: current,
