@@ -19,7 +19,8 @@ pub mod stream;
 
 use std::sync::Arc;
 
-use axum::{Router, middleware};
+use axum::Router;
+use axum::middleware::{from_fn_with_state, map_request};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +84,6 @@ fn routes(served: Arc<Served>) -> Router {
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
-        .layer(middleware::from_fn_with_state(Arc::clone(&served), auth::protect))
+        .layer(from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }
