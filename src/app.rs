@@ -141,9 +141,11 @@ impl App {
         polling.follow(&connectors.known()).await;
         let (reload, asked) = Handle::new(Status::default());
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current.clone() };
+        let hub = Hub::new(Arc::clone(&store), clock.clone());
+        tasks.spawn(hub.clone().run(stop.soon.clone()));
         let served = Arc::new(Served {
             gate: Gate { store: Arc::clone(&store), config: current.clone(), clock: clock.clone() },
-            hub: Hub::new(Arc::clone(&store)),
+            hub,
             store,
             clock: clock.clone(),
             config: current,
