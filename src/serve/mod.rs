@@ -20,7 +20,7 @@ pub mod stream;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::map_request;
+use axum::middleware::{from_fn_with_state, map_request};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -78,9 +78,12 @@ pub async fn serve(listener: TcpListener, served: Arc<Served>) {
 fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
+        .merge(auth::routes())
+        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
+        .layer(from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }

@@ -63,6 +63,8 @@ pub enum Problem {
     TooLarge(String),
     /// 415: what was sent is of another media type.
     MediaType(String),
+    /// 421: what was asked is for a server of another name.
+    Misdirected(String),
     /// 422: the files, the version or the settings that it is about are refused.
     Refused(String),
     /// 422: what is asked about is an event that would be dropped.
@@ -86,6 +88,9 @@ impl Problem {
             Self::TooLarge(why) => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too much was sent", why),
             Self::MediaType(why) => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "Another media type is needed", why)
+            }
+            Self::Misdirected(why) => {
+                (StatusCode::MISDIRECTED_REQUEST, "misdirected", "This server has another name", why)
             }
             Self::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, "refused", "It was refused", why),
             Self::Dropped(why) => (StatusCode::UNPROCESSABLE_ENTITY, "dropped", "The event would be dropped", why),
