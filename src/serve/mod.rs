@@ -69,7 +69,7 @@ pub struct Served {
 pub async fn serve(listener: TcpListener, served: Arc<Served>) {
     let stop = served.stop.clone();
     let door = Door { listener, clock: served.clock.clone(), metrics: Arc::clone(&served.metrics) };
-    let routes = routes(served).layer(middleware::map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
+    let routes = routes(served).layer(map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
     if let Err(error) = axum::serve(door, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "serving HTTP ended");
     }
