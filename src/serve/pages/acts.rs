@@ -10,8 +10,9 @@ use super::visitor::{Refused, Visitor};
 use crate::inbox::{Deed, DeliveryId, HANDLED_MAX, Handled, Mark, Which};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::{Change, MARKED_MAX, not_polled};
+use crate::serve::desk::{Change, MARKED_MAX};
 use crate::serve::problem::Problem;
+use crate::serve::seat::not_polled;
 
 /// What was done, for the one who did it.
 pub(super) type Told = Result<String, Refused>;

@@ -12,8 +12,8 @@ use super::parts::{count, deliveries, field, joined, moment_of, said, said_lines
 use super::visitor::{Refused, Visitor};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::{AsideJson, MistakeJson, StatusJson};
 use crate::serve::problem::Problem;
+use crate::serve::shapes::{AsideJson, MistakeJson, StatusJson};
 
 /// How often the page is loaded anew, in seconds.
 const EVERY_SECONDS: u32 = 10;

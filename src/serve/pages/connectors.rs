@@ -11,7 +11,7 @@ use super::parts::{count, empty, field, moment_of, said, said_lines};
 use super::visitor::{Place, Refused, Visitor};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::ConnectorJson;
+use crate::serve::shapes::ConnectorJson;
 
 /// How often the page is loaded anew, in seconds: reads are not told live.
 const EVERY_SECONDS: u32 = 10;

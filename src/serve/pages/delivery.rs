@@ -15,7 +15,7 @@ use crate::inbox::{Attempt, DeliveryId, DeliveryView, Marks, Order, Page, Query,
 use crate::notification::Notification;
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::Change;
+use crate::serve::desk::Change;
 use crate::serve::problem::Problem;
 
 /// Digits of a digest that are shown.

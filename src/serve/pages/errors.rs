@@ -3,29 +3,23 @@
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use maud::html;
-use url::form_urlencoded::byte_serialize;
 
 use super::frame::{Frame, bare};
 use super::parts::said;
+use crate::serve::auth::to_sign_in;
 use crate::serve::problem::Problem;
-
-/// Where people sign in.
-const SIGN_IN: &str = "/sign-in";
-
-/// Longest path that is come back to after signing in, in bytes.
-const BACK_BYTES_MAX: usize = 1_024;
 
 /// Turns problems into pages for those who ask for pages. Who is not signed in is sent to where that is done.
 pub(super) async fn for_people(request: Request, next: Next) -> Response {
     let is_look = matches!(*request.method(), Method::GET | Method::HEAD);
     let is_page = is_look && wants_html(request.headers());
-    let back = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+    let uri = request.uri().clone();
     let response = next.run(request).await;
     let Some(problem) = response.extensions().get::<Problem>().filter(|_| is_page) else { return response };
     if let Problem::Unauthenticated(_) = problem {
-        return Redirect::to(&sign_in(&back)).into_response();
+        return to_sign_in(&uri);
     }
     let (status, retry) = (response.status(), response.headers().get(header::RETRY_AFTER).cloned());
     let mut page = (status, shown(status, problem)).into_response();
@@ -33,16 +27,6 @@ pub(super) async fn for_people(request: Request, next: Next) -> Response {
         page.headers_mut().insert(header::RETRY_AFTER, retry);
     }
     page
-}
-
-/// The page where one signs in, which leads back to a path of this server.
-fn sign_in(back: &str) -> String {
-    // A second slash would name another host.
-    let is_local = back.starts_with('/') && !back.starts_with("//") && !back.contains('\\');
-    if back == "/" || !is_local || back.len() > BACK_BYTES_MAX {
-        return SIGN_IN.to_owned();
-    }
-    format!("{SIGN_IN}?back={}", byte_serialize(back.as_bytes()).collect::<String>())
 }
 
 /// Whether an answer in HTML is preferred to one in JSON.
@@ -85,15 +69,6 @@ fn shown(status: StatusCode, problem: &Problem) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn signing_in_leads_back_to_paths_of_this_server_only() {
-        assert_eq!(sign_in("/w/acme/inbox?level=urgent&q=a b"), "/sign-in?back=%2Fw%2Facme%2Finbox%3Flevel%3Durgent%26q%3Da+b");
-        let long = format!("/{}", "a".repeat(BACK_BYTES_MAX));
-        for elsewhere in ["//evil.example", "/\\evil.example", "https://evil.example", "", "/", &long] {
-            assert_eq!(sign_in(elsewhere), "/sign-in", "{elsewhere}");
-        }
-    }
 
     #[test]
     fn browsers_get_pages_and_programs_problems() {

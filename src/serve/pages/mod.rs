@@ -24,7 +24,7 @@ mod why;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -32,6 +32,7 @@ use axum::routing::{get, post};
 use super::Served;
 use super::auth::Right;
 use super::problem::Problem;
+use crate::notification::Name;
 use visitor::{Refused, Visitor, workspaces_of};
 
 /// Largest form, in bytes: a thousand ids of deliveries.
@@ -75,8 +76,8 @@ async fn first(State(served): State<Arc<Served>>, Visitor(caller): Visitor) -> R
     }
 }
 
-async fn of_workspace(axum::extract::Path(workspace): axum::extract::Path<String>) -> Response {
-    match workspace.parse::<crate::notification::Name>() {
+async fn of_workspace(Path(workspace): Path<String>) -> Response {
+    match workspace.parse::<Name>() {
         Ok(name) => Redirect::to(&format!("/w/{name}/inbox")).into_response(),
         Err(_) => nothing().await.into_response(),
     }

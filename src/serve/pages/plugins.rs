@@ -15,8 +15,8 @@ use crate::notification::Name;
 use crate::send::wants::{host_text, tool_text};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::PluginJson;
 use crate::serve::problem::Problem;
+use crate::serve::shapes::PluginJson;
 
 /// The page.
 pub(super) async fn page(

@@ -19,8 +19,8 @@ use crate::notification::Name;
 use crate::send::upgrade::{Done, Refused as NotDone, Standing};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use crate::serve::control::{PluginJson, VersionJson};
 use crate::serve::problem::Problem;
+use crate::serve::shapes::{PluginJson, VersionJson};
 use crate::text;
 use crate::wasm::PLUGIN_BYTES_MAX;
 
