@@ -77,7 +77,7 @@ fn whole(of: &ConnectorJson, may_poll: bool) -> Markup {
             @if let Some(error) = &of.last_error {
                 @if of.failures > 0 {
                     p.why { (said_lines(&error.reason)) }
-                    p.muted { (count(of.failures as usize, "read")) " failed in a row, the last " (moment_of(&error.at)) ". It goes on being tried." }
+                    p.muted { (count(of.failures as usize, "read")) " failed in a row. It goes on being tried. The last failed " (moment_of(&error.at)) }
                 } @else {
                     details { summary { "The last failure, which is over" } p { (moment_of(&error.at)) } p.why { (said_lines(&error.reason)) } }
                 }

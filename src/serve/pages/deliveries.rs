@@ -98,7 +98,7 @@ pub(super) async fn page(
         @if !waiting.is_empty() {
             section aria-labelledby="waiting-title" {
                 h2 #waiting-title { "Waiting for a person" }
-                (form(&place, "waiting", &waiting, &html! {}))
+                (form(&place, "waiting", &waiting, |_| html! {}))
                 @if waiting.len() >= STUCK_MAX as usize {
                     p { a href={ "deliveries?state=" (STUCK) } { "All that wait for a person" } }
                 }
@@ -111,7 +111,7 @@ pub(super) async fn page(
                 @else { "None fits. " a href="deliveries" { "Show all" } "." }
             }))
         } @else {
-            (form(&place, "all", &found, &turn(&filter, older)))
+            (form(&place, "all", &found, |label| turn(&filter, older, label)))
         }
     };
     Ok(framed(&Frame::of(&place, "Deliveries", Section::Deliveries).following("delivery. reset"), &body))
@@ -178,7 +178,7 @@ fn filters(place: &Place, of: &Filter) -> Markup {
     }
 }
 
-fn form(place: &Place, id: &str, found: &[DeliveryView], turn: &Markup) -> Markup {
+fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> Markup) -> Markup {
     html! {
         form id=(id) method="post" action="deliveries/change" data-act data-live {
             div.over-list {
@@ -189,17 +189,17 @@ fn form(place: &Place, id: &str, found: &[DeliveryView], turn: &Markup) -> Marku
                         button type="submit" name="do" value="cancel" { "Cancel" }
                     }
                 }
-                (turn)
+                (turn("Pages of the list"))
             }
             (cards_with(place, found, place.caller.may(Right::ChangeWork)))
-            @if found.len() > 10 { div.under-list { (turn) } }
+            @if found.len() > 10 { div.under-list { (turn("Pages of the list, again")) } }
         }
     }
 }
 
-fn turn(filter: &Filter, older: Option<u64>) -> Markup {
+fn turn(filter: &Filter, older: Option<u64>, label: &str) -> Markup {
     html! {
-        nav.turn aria-label="Pages of the list" {
+        nav.turn aria-label=(label) {
             @if filter.before.is_some() { a href=(filter.address(None)) rel="prev" { "First page" } }
             @else { span aria-hidden="true" { "First page" } }
             @if older.is_some() { a href=(filter.address(older)) rel="next" { "Older" } }

@@ -126,7 +126,7 @@ fn marked(place: &Place, one: &Notification, marks: &Marks) -> Markup {
     let told = |word: &str, mark: &Option<Mark>| {
         html! {
             @if let Some(mark) = mark {
-                p { (moment(mark.at)) " " (word) " by " (said(&mark.by.name)) @if mark.by.is_agent { span.muted { " (an agent)" } } }
+                p { (word) " by " (said(&mark.by.name)) @if mark.by.is_agent { span.muted { " (an agent)" } } " " (moment(mark.at)) }
             }
         }
     };
@@ -147,8 +147,8 @@ fn marked(place: &Place, one: &Notification, marks: &Marks) -> Markup {
                 }
             }
             div.told {
-                (told("acknowledged", &marks.acknowledged))
-                (told("read", &marks.read))
+                (told("Acknowledged", &marks.acknowledged))
+                (told("Read", &marks.read))
                 @if marks.read.is_none() { p.muted { "Nobody has read it yet." } }
             }
         }

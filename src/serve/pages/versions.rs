@@ -69,8 +69,9 @@ fn whole(of: &PluginJson, config: &Config) -> Markup {
             @if let Some(problem) = &of.problem { p.why { (said_lines(problem)) } }
             dl.fields {
                 @if let Some(at) = &of.probation {
-                    (field("Probation", &html! { "since " (moment_of(&at.since)) ": "
-                        (count(usize::try_from(at.ended).unwrap_or(usize::MAX), "attempt")) " ended, " (at.judged) " judged, " (at.at_fault) " at fault" }))
+                    (field("Probation", &html! {
+                        (count(usize::try_from(at.ended).unwrap_or(usize::MAX), "attempt")) " ended, " (at.judged) " judged, "
+                        (at.at_fault) " at fault, since " (moment_of(&at.since)) }))
                 }
                 (field("May reach", &reach(grant, None)))
                 (field("Used by", &users(&of.name, config)))

@@ -6,13 +6,15 @@
 // requests to any other server.
 
 import { createInterface } from "node:readline";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 
 const [address] = process.argv.slice(2);
 const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({ executablePath: "chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const program = process.env.PATH.split(delimiter).map((folder) => join(folder, "chromium")).find(existsSync);
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const seen = [];
 
 function watch(page) {

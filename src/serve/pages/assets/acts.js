@@ -1,6 +1,7 @@
 // What changes something: forms are sent with the header that no other site can send, and the answer is a sentence.
-(({ switchbell }) => {
+(() => {
   "use strict";
+  const { switchbell } = window;
   const STAYS = 6_000;
   const HEADER = { "Switchbell-Request": "1" };
   const notice = document.getElementById("notice");
@@ -87,4 +88,4 @@
     if (!document.hidden) read();
     else document.addEventListener("visibilitychange", read, { once: true });
   }
-})(window);
+})();

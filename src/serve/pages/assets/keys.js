@@ -1,6 +1,7 @@
 // Keys. They do nothing while somebody writes, nor together with others, and can be turned off.
-(({ switchbell }) => {
+(() => {
   "use strict";
+  const { switchbell } = window;
   const OFF = "switchbell keys off";
   const help = document.getElementById("help");
   if (!help) return;
@@ -61,4 +62,4 @@
     does[key]();
   });
   document.querySelector("[data-help]")?.addEventListener("click", () => help.showModal());
-})(window);
+})();

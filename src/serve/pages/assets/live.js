@@ -1,7 +1,8 @@
 // Follows what changes. Of all tabs of a workspace one has the connection, since a browser allows few to one server; it tells
 // the others. Whoever takes over, or comes back after the server was away, has replayed what came meanwhile.
-(({ switchbell }) => {
+(() => {
   "use strict";
+  const { switchbell } = window;
   const NAMES = ["ready", "notification.created", "notification.read", "notification.acknowledged", "delivery.changed", "gap", "reset"];
   const WAIT_MIN = 1_000;
   const WAIT_MAX = 30_000;
@@ -65,4 +66,4 @@
 
   if (navigator.locks && others) navigator.locks.request(`switchbell ${stream}`, () => new Promise(connect));
   else connect();
-})(window);
+})();

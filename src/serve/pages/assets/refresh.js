@@ -1,7 +1,8 @@
 // Has the server make the page again, and changes what is shown into that, node by node: focus, selection and what was ticked
 // stay. What fits a filter, and where it stands, is thus decided in one place.
-(({ switchbell, Idiomorph }) => {
+(() => {
   "use strict";
+  const { switchbell, Idiomorph } = window;
   const APART = 1_000;
   const morphing = {
     morphStyle: "outerHTML",
@@ -114,4 +115,4 @@
 
   const every = Number(document.getElementById("main")?.dataset.every ?? 0);
   if (every > 0) setInterval(() => document.hidden || switchbell.soon(), every * 1_000);
-})(window);
+})();

@@ -1,7 +1,8 @@
 // Moments in the reader's own zone. The server writes UTC, which stays where the pointer rests.
 window.switchbell = {};
-(({ switchbell }) => {
+(() => {
   "use strict";
+  const { switchbell } = window;
   const MINUTE = 60_000;
   const RELATIVE_MAX = 60 * MINUTE;
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -31,4 +32,4 @@ window.switchbell = {};
 
   switchbell.localise(document);
   setInterval(() => document.hidden || switchbell.localise(document), MINUTE / 2);
-})(window);
+})();

@@ -105,16 +105,16 @@ fn list(found: &Found, filter: &Filter, place: &Place) -> Markup {
                         button type="submit" name="deed" value="acknowledge" { "Acknowledge" }
                     }
                     button #new.primary type="button" hidden { }
-                    (pages(filter, *newer, *older))
+                    (pages(filter, *newer, *older, "Pages of the list"))
                 }
                 (rows(items, &place.path("inbox"), filter.sort == Sort::Level))
-                div.under-list { (pages(filter, *newer, *older)) }
+                div.under-list { (pages(filter, *newer, *older, "Pages of the list, again")) }
             }
         }
     }
 }
 
-fn pages(filter: &Filter, newer: Option<Part>, older: Option<Part>) -> Markup {
+fn pages(filter: &Filter, newer: Option<Part>, older: Option<Part>, label: &str) -> Markup {
     let back = if filter.sort == Sort::Level { "First page" } else { "Newer" };
     let link = |part: Option<Part>, word: &str, rel: &str| {
         html! {
@@ -123,7 +123,7 @@ fn pages(filter: &Filter, newer: Option<Part>, older: Option<Part>) -> Markup {
         }
     };
     html! {
-        nav.turn aria-label="Pages of the list" { (link(newer, back, "prev")) (link(older, "Older", "next")) }
+        nav.turn aria-label=(label) { (link(newer, back, "prev")) (link(older, "Older", "next")) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::parts::{level_chip, moment, plain, said};
+use super::super::parts::{brief_moment, level_chip, plain, said};
 use crate::inbox::Marks;
 use crate::notification::{Level, Notification};
 
@@ -39,7 +39,7 @@ fn row(one: &Notification, marks: &Marks, path: &str) -> Markup {
             span.done { @if let Some(mark) = &marks.acknowledged {
                 span title={ "Acknowledged by " (plain(&mark.by.name)) } { "✓" span.vh { " Acknowledged" } }
             } }
-            (moment(one.received_at))
+            (brief_moment(one.received_at))
         }
     }
 }

@@ -10,7 +10,7 @@ mod words;
 pub(super) use asked::Asked;
 pub(super) use chips::{level_chip, outcome_chip, state_chip, state_kind, state_words};
 pub(super) use link::link;
-pub(super) use moment::{moment, moment_of, took};
+pub(super) use moment::{brief_moment, moment, moment_of, took};
 pub(super) use said::{plain, said, said_lines};
 pub(super) use words::{conditions, count, deliveries, joined, retry_words, timing_words};
 

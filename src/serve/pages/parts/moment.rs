@@ -9,9 +9,18 @@ use crate::telemetry::rounded;
 
 /// A moment: exact in UTC where the pointer rests.
 pub(in super::super) fn moment(at: Timestamp) -> Markup {
+    written(at, "%Y-%m-%d %H:%M UTC")
+}
+
+/// The same in a list, where there is little room.
+pub(in super::super) fn brief_moment(at: Timestamp) -> Markup {
+    written(at, "%-d %b %H:%M UTC")
+}
+
+fn written(at: Timestamp, form: &str) -> Markup {
     let utc = at.to_zoned_datetime(TimeZone::UTC);
-    let (shown, exact) = (utc.strftime("%Y-%m-%d %H:%M UTC"), utc.strftime("%Y-%m-%d %H:%M:%S UTC"));
-    html! { time datetime=(at) title=(exact) { (shown) } }
+    let exact = utc.strftime("%Y-%m-%d %H:%M:%S UTC");
+    html! { time datetime=(at) title=(exact) { (utc.strftime(form)) } }
 }
 
 /// The same of a moment as JSON spells it; the text itself where it is none.
