@@ -21,6 +21,7 @@ mod schema;
 mod serve;
 mod table;
 mod test;
+mod token;
 mod way;
 
 use std::collections::BTreeSet;
@@ -84,6 +85,9 @@ enum Command {
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
+    /// Makes, lists and revokes what lets people, programs and agents in.
+    #[command(subcommand)]
+    Token(token::Command),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -128,6 +132,7 @@ pub fn main() -> ExitCode {
             Command::Test(asked) => test::run(&arguments.config, &asked),
             Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
+            Command::Token(command) => token::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),
         }
