@@ -27,7 +27,7 @@ use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
-use crate::serve::Served;
+use crate::serve::{Served, mcp};
 pub use configuration::{
     AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
     UnloadedJson,
@@ -244,6 +244,7 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
         .merge(plugins::routes())
         .merge(inquiries::routes())
         .merge(configuration::routes())
+        .merge(mcp::routes(&served, mcp::Door::Socket))
         .with_state(served);
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

@@ -75,7 +75,7 @@ fn routes(served: Arc<Served>) -> Router {
         .merge(health::routes())
         .merge(api::routes())
         .merge(stream::routes())
-        .merge(mcp::routes(&served))
+        .merge(mcp::routes(&served, mcp::Door::Network))
         .merge(pages::routes())
         .with_state(served)
 }
