@@ -17,7 +17,7 @@ use axum::extract::{Path as Segments, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, body::Body};
+use axum::{Extension, Router, body::Body};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
@@ -27,7 +27,7 @@ use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
-use crate::serve::{Served, mcp};
+use crate::serve::{Served, auth, mcp};
 pub use configuration::{
     AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
     UnloadedJson,
@@ -244,7 +244,9 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
         .merge(plugins::routes())
         .merge(inquiries::routes())
         .merge(configuration::routes())
-        .merge(mcp::routes(&served, mcp::Door::Socket))
+        .merge(auth::routes().layer(Extension(auth::Caller::local())))
+        // Here, too, a caller is who its token says.
+        .merge(mcp::routes(&served))
         .with_state(served);
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

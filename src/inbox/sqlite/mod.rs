@@ -40,8 +40,8 @@ use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
     Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, Inbox, InboxError,
-    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, Name, News, Page, Paused, Query, Reader, Reading, Recording,
-    Retention, TargetState, Token, Tokens, Want, Which,
+    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, Name, News, Page, Paused, Query, Reader, Reading,
+    Recording, Retention, TargetState, Token, Tokens, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
@@ -359,7 +359,6 @@ impl Inbox for SqliteInbox {
         let (store, plugin) = (self.store.clone(), plugin.clone());
         self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
     }
-
 }
 
 impl Reader for SqliteInbox {
@@ -371,14 +370,18 @@ impl Reader for SqliteInbox {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 
-    fn changes<'a>(&'a self, _workspace: &'a Name, _after: u64, _limit: u32) -> BoxFuture<'a, Result<Changes, InboxError>> {
+    fn changes<'a>(
+        &'a self,
+        _workspace: &'a Name,
+        _after: u64,
+        _limit: u32,
+    ) -> BoxFuture<'a, Result<Changes, InboxError>> {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 
     fn follow<'a>(&'a self, _workspace: &'a Name) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>> {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
-
 }
 
 impl Tokens for SqliteInbox {
@@ -398,18 +401,27 @@ impl Tokens for SqliteInbox {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 
-    fn redeem(&self, _link: [u8; 32], _session: Token, _now: Timestamp) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
+    fn redeem(
+        &self,
+        _link: [u8; 32],
+        _session: Token,
+        _now: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 
     fn tokens_used(&self, _used: Vec<(i64, Timestamp)>) -> BoxFuture<'_, Result<(), InboxError>> {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
-
 }
 
 impl Retention for SqliteInbox {
-    fn expiring<'a>(&'a self, _workspace: &'a Name, _expiry: Expiry, _limit: u32) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>> {
+    fn expiring<'a>(
+        &'a self,
+        _workspace: &'a Name,
+        _expiry: Expiry,
+        _limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>> {
         async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 

@@ -1,11 +1,9 @@
 //! Hints that the outbox changed, for those who listen (MCP 2026-07-28, `subscriptions/listen`). A hint says nothing but that
 //! it is worth reading now, and a reader that misses one reads at its usual time.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ConnectInfo;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, select_all};
 use rmcp::model::{ErrorData, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification};
@@ -13,12 +11,12 @@ use rmcp::service::SubscriptionContext;
 use tokio::sync::watch;
 
 use super::outbox::Asked;
-use super::server::{Server, request};
+use super::server::{Server, caller};
 use super::tools::workspace;
 use crate::inbox::{CHANGES_MAX, Changed, InboxError, Store};
 use crate::notification::Name;
 use crate::serve::Served;
-use crate::serve::auth::Right;
+use crate::serve::auth::{Caller, Right};
 
 /// Those who listen at once; each costs a connection.
 pub(super) const LISTENERS_MAX: usize = 1_000;
@@ -46,20 +44,24 @@ pub(super) async fn listen(server: &Server, context: SubscriptionContext) -> Res
         let why = format!("{LISTENERS_MAX} listen already: read the outbox by time, and try again later");
         return Err(ErrorData::internal_error(why, None));
     };
-    let watched = watched(served, &context).await?;
+    let caller = caller(context.request_context())?;
+    let watched = watched(served, caller, &context).await?;
     tokio::select! {
+        // A token that was revoked hears nothing more.
+        () = served.gate.ended(caller) => Ok(()),
         () = context.cancelled() => Ok(()),
         () = served.stop.cancelled() => Ok(()),
-        () = tell(served, &context, watched) => Ok(()),
+        () = tell(&*served.store, &context, watched) => Ok(()),
     }
 }
 
 /// What is listened for and may be.
-async fn watched(served: &Served, context: &SubscriptionContext) -> Result<Vec<Watched>, ErrorData> {
+async fn watched(
+    served: &Served,
+    caller: &Caller,
+    context: &SubscriptionContext,
+) -> Result<Vec<Watched>, ErrorData> {
     let unavailable = |error: InboxError| ErrorData::internal_error(error.to_string(), None);
-    let parts = request(context.request_context())?;
-    let missing = || ErrorData::internal_error("nobody has said whose request it is", None);
-    let caller = parts.extensions.get().ok_or_else(missing)?;
     let mut watched = Vec::new();
     for uri in context.accepted().resource_subscriptions.iter().flatten() {
         let Some(Ok(asked)) = Asked::parse(uri) else { continue };
@@ -74,30 +76,20 @@ async fn watched(served: &Served, context: &SubscriptionContext) -> Result<Vec<W
 }
 
 /// Tells each change, until that makes no sense any more.
-async fn tell(served: &Served, context: &SubscriptionContext, mut watched: Vec<Watched>) {
+async fn tell(store: &dyn Store, context: &SubscriptionContext, mut watched: Vec<Watched>) {
     if watched.is_empty() {
         std::future::pending::<()>().await;
     }
     loop {
         let changes: Vec<BoxFuture<'_, Option<String>>> =
-            watched.iter_mut().map(|watched| watched.changed(&*served.store).boxed()).collect();
+            watched.iter_mut().map(|watched| watched.changed(store).boxed()).collect();
         let (Some(uri), _, _) = select_all(changes).await else { return };
-        if !is_still_let_in(served, context).await {
-            return;
-        }
         let hint = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
         if context.sink().send(ServerNotification::ResourceUpdatedNotification(hint)).await.is_err() {
             return;
         }
         tokio::time::sleep(PAUSE).await;
     }
-}
-
-/// A token that was revoked hears nothing more.
-async fn is_still_let_in(served: &Served, context: &SubscriptionContext) -> bool {
-    let Ok(parts) = request(context.request_context()) else { return false };
-    let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    served.gate.caller(parts, from, false).await.is_ok()
 }
 
 impl Watched {

@@ -25,7 +25,6 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Served;
-pub use door::Door;
 pub use outbox::{OUTBOX, SCHEME};
 use server::Server;
 
@@ -35,8 +34,8 @@ pub const PATH: &str = "/mcp";
 /// Largest body of a request: the longest list of numbers and texts that a tool takes has a tenth of that.
 const BODY_BYTES_MAX: usize = 256 << 10;
 
-/// The routes. By either door a caller is who its token says.
-pub(super) fn routes(served: &Arc<Served>, door: Door) -> Router<Arc<Served>> {
+/// The routes, for both listeners: by either, a caller is who its token says.
+pub(super) fn routes(served: &Arc<Served>) -> Router<Arc<Served>> {
     let server = Server::new(served);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -51,5 +50,5 @@ pub(super) fn routes(served: &Arc<Served>, door: Door) -> Router<Arc<Served>> {
     Router::new()
         .route_service(PATH, service)
         .route_layer(from_fn(verbatim::fill))
-        .route_layer(from_fn_with_state((Arc::clone(served), door), door::admit))
+        .route_layer(from_fn_with_state(Arc::clone(served), door::admit))
 }

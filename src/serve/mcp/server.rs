@@ -70,12 +70,13 @@ impl Server {
 type Called = Result<CallToolResult, ErrorData>;
 
 /// The request as it came in by the door.
-pub(super) fn request(context: &RequestContext<RoleServer>) -> Result<&Parts, ErrorData> {
+fn request(context: &RequestContext<RoleServer>) -> Result<&Parts, ErrorData> {
     let missing = || ErrorData::internal_error("the request is not there", None);
     context.extensions.get::<Parts>().ok_or_else(missing)
 }
 
-fn caller(context: &RequestContext<RoleServer>) -> Result<&Caller, ErrorData> {
+/// Whose request it is.
+pub(super) fn caller(context: &RequestContext<RoleServer>) -> Result<&Caller, ErrorData> {
     let missing = || ErrorData::internal_error("nobody has said whose request it is", None);
     request(context)?.extensions.get::<Caller>().ok_or_else(missing)
 }
