@@ -11,6 +11,7 @@ mod deliveries;
 mod demo;
 mod explain;
 mod inbox;
+mod mcp;
 mod outbox;
 mod output;
 mod plugin;
@@ -88,6 +89,9 @@ enum Command {
     /// Makes, lists and revokes what lets people, programs and agents in.
     #[command(subcommand)]
     Token(token::Command),
+    /// Serves the inbox over MCP on standard input and output, for programs that start their servers. The variable
+    /// SWITCHBELL_TOKEN holds the token.
+    Mcp(mcp::Arguments),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -133,6 +137,7 @@ pub fn main() -> ExitCode {
             Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Token(command) => token::run(&arguments.config, &command).await,
+            Command::Mcp(asked) => mcp::run(&arguments.config, &asked).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),
         }
