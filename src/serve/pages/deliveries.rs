@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use url::form_urlencoded::Serializer;
 
 use super::frame::{Frame, Section, page as framed};
-use super::parts::{Asked, count, empty, moment, outcome_chip, said, state_chip, state_kind};
+use super::parts::{Asked, count, empty, moment, said, state_chip, state_kind};
 use super::visitor::{Place, Refused, Visitor};
 use crate::inbox::delivery::State as Stands;
 use crate::inbox::{DeliveryView, Page, Which};
@@ -191,7 +191,7 @@ fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> 
                 }
                 (turn("Pages of the list"))
             }
-            (cards_with(place, found, place.caller.may(Right::ChangeWork)))
+            (cards_with(place, found, Some(id).filter(|_| place.caller.may(Right::ChangeWork))))
             @if found.len() > 10 { div.under-list { (turn("Pages of the list, again")) } }
         }
     }
@@ -210,18 +210,20 @@ fn turn(filter: &Filter, older: Option<u64>, label: &str) -> Markup {
 
 /// A short view of each.
 pub(super) fn cards(place: &Place, found: &[DeliveryView]) -> Markup {
-    cards_with(place, found, false)
+    cards_with(place, found, None)
 }
 
-fn cards_with(place: &Place, found: &[DeliveryView], has_boxes: bool) -> Markup {
-    html! { ul.cards { @for one in found { (card(place, one, has_boxes)) } } }
+/// With boxes, if they stand in a form of this name.
+fn cards_with(place: &Place, found: &[DeliveryView], form: Option<&str>) -> Markup {
+    html! { ul.cards { @for one in found { (card(place, one, form)) } } }
 }
 
-fn card(place: &Place, one: &DeliveryView, has_box: bool) -> Markup {
+fn card(place: &Place, one: &DeliveryView, form: Option<&str>) -> Markup {
     let last = one.attempts.last();
+    let why = one.why.as_ref().or_else(|| last.and_then(|last| last.reason.as_ref()));
     html! {
-        li.card id={ "d-" (one.id) } data-id=(one.id) {
-            @if has_box {
+        li.card id={ (form.unwrap_or("d")) "-" (one.id) } {
+            @if form.is_some() {
                 label.pick.needs-script {
                     input type="checkbox" name="id" value=(one.id) autocomplete="off" aria-label={ "Select delivery " (one.id) };
                 }
@@ -233,8 +235,7 @@ fn card(place: &Place, one: &DeliveryView, has_box: bool) -> Markup {
                 }
                 span.muted { (stands_for(one)) @if !one.attempts.is_empty() { ", " (count(one.attempts.len(), "attempt")) } }
             }
-            @if let Some(why) = &one.why { p.why { (said(why)) } }
-            @else if let Some(last) = last { p.why { (outcome_chip(last.outcome)) " " @if let Some(reason) = &last.reason { (said(reason)) } } }
+            @if let Some(why) = why { p.reason-line.is-bad[state_kind(one.state) == "stuck"] { (said(why)) } }
             @if let Some(next) = one.next_at.filter(|_| !one.state.is_final()) { p.next { span.muted { "moves on " } (moment(next)) } }
             @else { p.next { (moment(last.map_or(one.created_at, |last| last.ended_at))) } }
         }

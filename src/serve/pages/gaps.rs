@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::html;
 
 use super::frame::{Frame, Section, page as framed};
-use super::parts::{Asked, empty, moment, said, said_lines};
+use super::parts::{Asked, empty, moment, said};
 use super::visitor::{Place, Refused, Visitor};
 use crate::inbox::Query;
 use crate::notification::HOST_SOURCE;
@@ -51,7 +51,7 @@ pub(super) async fn page(
                             span.chip.is-stuck { "gap" }
                             a.title href={ "inbox/" (one.seq) } { @match &one.event.subject { Some(source) => { (said(source)) } None => { "#" (one.seq) } } }
                         }
-                        @if let Some(body) = &one.event.body { p.why { (said_lines(body)) } }
+                        @if let Some(body) = &one.event.body { p.reason-line { (said(body)) } }
                         p.next { (moment(one.received_at)) }
                     }
                 }
