@@ -19,7 +19,8 @@ pub mod stream;
 
 use std::sync::Arc;
 
-use axum::{Router, middleware};
+use axum::Router;
+use axum::middleware::{from_fn_with_state, map_request};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +69,7 @@ pub struct Served {
 pub async fn serve(listener: TcpListener, served: Arc<Served>) {
     let stop = served.stop.clone();
     let door = Door { listener, clock: served.clock.clone(), metrics: Arc::clone(&served.metrics) };
-    let routes = routes(served).layer(middleware::map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
+    let routes = routes(served).layer(map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
     if let Err(error) = axum::serve(door, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "serving HTTP ended");
     }
@@ -83,6 +84,6 @@ fn routes(served: Arc<Served>) -> Router {
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
-        .layer(middleware::from_fn_with_state(Arc::clone(&served), auth::protect))
+        .layer(from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }
