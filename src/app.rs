@@ -160,17 +160,8 @@ impl App {
             Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
         }
         let inbox_of = Arc::clone(&inbox);
-        let followers = Followers {
-            plugins,
-            effects,
-            connectors,
-            making,
-            polling,
-            latest,
-            inbox: inbox_of,
-            clock,
-            metrics,
-        };
+        let followers =
+            Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, served));
         Ok(Self { inbox, address, problems, reload, stop, tasks })

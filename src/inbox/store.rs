@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, InboxError, Intake, Kept,
-    Known, LaneRecord, Listed, Mark, Marked, Marks, News, Page, Paused, Query, Reading, Recording, TargetState, Token,
-    Want, Which,
+    Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, InboxError, Intake,
+    Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, News, Page, Paused, Query, Reading, Recording, TargetState,
+    Token, Want, Which,
 };
 use crate::notification::{Name, Notification};
 use crate::route::timing::AtMost;

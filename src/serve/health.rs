@@ -14,10 +14,7 @@ use crate::telemetry::metrics::MEDIA_TYPE;
 
 /// `/healthz`: the process answers. `/readyz`: its store answers too, by the writer's own way. `/metrics`: counters.
 pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new()
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(counted))
+    Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready)).route("/metrics", get(counted))
 }
 
 async fn counted(State(served): State<Arc<Served>>) -> Response {

@@ -56,9 +56,7 @@ impl Problem {
             Self::Unknown(why) => (StatusCode::NOT_FOUND, "unknown", "There is no such thing", why),
             Self::Conflict(why) => (StatusCode::CONFLICT, "conflict", "It cannot be done as things stand", why),
             Self::TooLarge(why) => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too much was sent", why),
-            Self::MediaType(why) => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "The body must be JSON", why)
-            }
+            Self::MediaType(why) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "The body must be JSON", why),
             Self::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, "refused", "It was refused", why),
             Self::TooMany(why, _) => (StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", why),
             Self::Unavailable(why) => {

@@ -5,9 +5,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::{SqliteInbox, changes, expiry, list, read, replay, tokens};
-use crate::inbox::{
-    Changes, Expired, Expiry, InboxError, Listed, Query, Reader, Retention, Token, Tokens,
-};
+use crate::inbox::{Changes, Expired, Expiry, InboxError, Listed, Query, Reader, Retention, Token, Tokens};
 use crate::notification::Name;
 
 impl Reader for SqliteInbox {
