@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::fetch::mcp::Connectors;
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Inbox, InboxError, Store};
+use crate::inbox::{Inbox, InboxError, Store, Tokens};
 use crate::reload::{Handle, Status};
 use crate::send::effect::{Effects, EffectsError};
 use crate::send::keys::Keys;
@@ -140,9 +140,13 @@ impl App {
         polling.follow(&connectors.known()).await;
         let (reload, asked) = Handle::new(Status::default());
         let desk = Desk { inbox: Arc::clone(&inbox), clock: clock.clone(), config: current.clone() };
+        let gate = Gate::new(Arc::clone(&store) as Arc<dyn Tokens>, current.clone(), clock.clone(), address);
+        tasks.spawn(gate.clone().tend(stop.soon.clone()));
+        let hub = Hub::new(Arc::clone(&store), clock.clone());
+        tasks.spawn(hub.clone().run(stop.soon.clone()));
         let served = Arc::new(Served {
-            gate: Gate { store: Arc::clone(&store), config: current.clone(), clock: clock.clone() },
-            hub: Hub::new(Arc::clone(&store)),
+            gate: gate.clone(),
+            hub,
             store,
             clock: clock.clone(),
             config: current,

@@ -91,6 +91,8 @@ impl Changes {
     fn operator(&mut self, before: &Config, after: &Config) {
         let (old, new) = (&before.plugins, &after.plugins);
         let keys = [
+            ("public_url", before.access.public_url == after.access.public_url),
+            ("trusted_proxies", before.access.trusted_proxies == after.access.trusted_proxies),
             ("poll.budget_per_minute", before.reads_per_minute_max == after.reads_per_minute_max),
             ("plugins.grants", old.grants == new.grants),
             ("plugins.gate", old.gate == new.gate),

@@ -265,6 +265,7 @@ fn finish(file: &Path, server: Server, report: Report, parts: Vec<Part>) -> Load
     let config = Config {
         file: PathBuf::from(file),
         listen: server.listen,
+        access: server.access,
         store: server.store,
         plugins: server.plugins,
         mail: server.mail,

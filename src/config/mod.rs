@@ -5,6 +5,7 @@
 //! places, `variables` fills in the operator's variables, `raw` mirrors the files key by key, and `check` holds every
 //! rule that needs more than one value. `manifest` reads the one foreign file that a configuration may name.
 
+mod access;
 mod beside;
 mod changes;
 mod check;
@@ -54,6 +55,7 @@ use crate::notification::{Level, Name};
 use crate::route::timing::Timing;
 use crate::route::{Matcher, Router};
 
+pub use access::Access;
 pub use beside::{FileKind, file_kind, workspace_beside};
 pub use changes::{Change, Changes, How, What};
 pub use check::end_programs;
@@ -81,6 +83,8 @@ pub struct Config {
     pub file: PathBuf,
     /// The address that the server listens on.
     pub listen: SocketAddr,
+    /// How it is reached from outside.
+    pub access: Access,
     /// The SQLite database.
     pub store: PathBuf,
     /// The folder of plugins, the grants and the limits.

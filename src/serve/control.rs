@@ -17,7 +17,7 @@ use axum::extract::{Path as Segments, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, body::Body};
+use axum::{Extension, Router, body::Body};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
@@ -27,7 +27,7 @@ use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
-use crate::serve::Served;
+use crate::serve::{Served, auth};
 pub use configuration::{
     AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
     UnloadedJson,
@@ -244,6 +244,7 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
         .merge(plugins::routes())
         .merge(inquiries::routes())
         .merge(configuration::routes())
+        .merge(auth::routes().layer(Extension(auth::Caller::local())))
         .with_state(served);
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

@@ -18,6 +18,7 @@ pub(super) fn routes() -> Router<Arc<Served>> {
 }
 
 async fn counted(State(served): State<Arc<Served>>) -> Response {
+    served.metrics.reading(served.hub.readers());
     match served.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod auth;
+mod connection;
 pub mod control;
 mod health;
 pub mod inquiry;
@@ -14,10 +15,10 @@ pub mod problem;
 pub mod shapes;
 pub mod stream;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::{from_fn_with_state, map_request};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use crate::inbox::Store;
 use crate::reload;
 use crate::send::upgrade;
 use crate::telemetry::metrics::Metrics;
+use connection::{Door, Peer, name_peer};
 
 /// Every connector of a configuration.
 pub type Seats = Arc<Vec<control::Seat>>;
@@ -64,8 +66,9 @@ pub struct Served {
 /// Serves the address of `listen:` until told to stop.
 pub async fn serve(listener: TcpListener, served: Arc<Served>) {
     let stop = served.stop.clone();
-    let routes = routes(served).into_make_service_with_connect_info::<SocketAddr>();
-    if let Err(error) = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
+    let door = Door { listener, clock: served.clock.clone(), metrics: Arc::clone(&served.metrics) };
+    let routes = routes(served).layer(map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
+    if let Err(error) = axum::serve(door, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "serving HTTP ended");
     }
 }
@@ -73,9 +76,12 @@ pub async fn serve(listener: TcpListener, served: Arc<Served>) {
 fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
+        .merge(auth::routes())
+        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
+        .layer(from_fn_with_state(Arc::clone(&served), auth::protect))
         .with_state(served)
 }

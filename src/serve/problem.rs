@@ -39,6 +39,8 @@ pub enum Problem {
     TooLarge(String),
     /// 415: what was sent is no JSON.
     MediaType(String),
+    /// 421: what was asked is for a server of another name.
+    Misdirected(String),
     /// 422: the files, the version or the settings that it is about are refused.
     Refused(String),
     /// 429: too often; seconds to wait.
@@ -57,6 +59,9 @@ impl Problem {
             Self::Conflict(why) => (StatusCode::CONFLICT, "conflict", "It cannot be done as things stand", why),
             Self::TooLarge(why) => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too much was sent", why),
             Self::MediaType(why) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "The body must be JSON", why),
+            Self::Misdirected(why) => {
+                (StatusCode::MISDIRECTED_REQUEST, "misdirected", "This server has another name", why)
+            }
             Self::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, "refused", "It was refused", why),
             Self::TooMany(why, _) => (StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", why),
             Self::Unavailable(why) => {

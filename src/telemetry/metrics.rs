@@ -31,6 +31,8 @@ pub struct Metrics {
     is_configured: Gauge,
     configured_at: Gauge,
     aside: Gauge,
+    cut_off: Counter,
+    readers: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -98,7 +100,26 @@ impl Default for Metrics {
         registry.register("config_last_reload_success_timestamp_seconds", help, configured_at.clone());
         let aside = Gauge::default();
         registry.register("config_workspaces_aside", "Workspaces left out: their files have mistakes", aside.clone());
-        Self { registry, reads, deferred, gaps, events, attempts, waits, moved, is_configured, configured_at, aside }
+        let cut_off = Counter::default();
+        let help = "Connections of clients that were cut off because they took nothing of an answer";
+        registry.register("connections_cut_off", help, cut_off.clone());
+        let readers = Gauge::default();
+        registry.register("stream_readers", "Readers that follow an inbox live", readers.clone());
+        Self {
+            registry,
+            reads,
+            deferred,
+            gaps,
+            events,
+            attempts,
+            waits,
+            moved,
+            is_configured,
+            configured_at,
+            aside,
+            cut_off,
+            readers,
+        }
     }
 }
 
@@ -123,6 +144,16 @@ impl Metrics {
     /// It was not.
     pub fn not_configured(&self) {
         self.is_configured.set(0);
+    }
+
+    /// A client took nothing of an answer, and was cut off.
+    pub fn cut_off(&self) {
+        self.cut_off.inc();
+    }
+
+    /// So many follow an inbox live right now.
+    pub fn reading(&self, readers: usize) {
+        self.readers.set(i64::try_from(readers).unwrap_or(i64::MAX));
     }
 
     fn read(&self, workspace: &Name, source: &Name, result: &'static str) {

@@ -1,5 +1,6 @@
 //! The rules that need more than one value.
 
+mod access;
 mod auth;
 mod catalog;
 mod connector;

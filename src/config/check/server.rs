@@ -12,7 +12,8 @@ use super::super::raw::{RawCommand, RawPoll, RawServer};
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
-use super::super::{MailRelay, Plugins, Poll, ToolGrant, Transport, suggest};
+use super::super::{Access, MailRelay, Plugins, Poll, ToolGrant, Transport, suggest};
+use super::access;
 use super::catalog::{self, Entry};
 use super::mail;
 use super::plugins;
@@ -33,6 +34,7 @@ const READS_PER_MINUTE_DEFAULT: u32 = 60;
 #[derive(Debug)]
 pub(in crate::config) struct Server {
     pub listen: SocketAddr,
+    pub access: Access,
     pub store: PathBuf,
     /// The folder of the workspaces' files, as a person would name it.
     pub workspaces: Option<Placed<PathBuf>>,
@@ -83,7 +85,9 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, reading: &Readi
     let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
     let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);
     let store: PathBuf = raw.store.map(|store| folder.absolute.join(&store.0)).unwrap_or_default();
+    let listen = raw.listen.as_ref().map(|listen| (&listen.at, listen.0));
     Server {
+        access: access::check(listen, raw.public_url, raw.trusted_proxies, report),
         listen: raw.listen.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |listen| listen.0),
         workspaces: raw.workspaces.and_then(|path| {
             let value = path_of(&path.at, &path.value.0, report).map(|path| folder.shown.join(path))?;

@@ -3,7 +3,7 @@
 use super::super::read::{Map, Placed, Text, Whole};
 use super::super::section::Need::{Default, Optional, Required};
 use super::super::section::section;
-use super::super::values::{ConnectorUrl, Listen, OutboxUri, Span, Store, VariableName};
+use super::super::values::{ConnectorUrl, Listen, Network, OutboxUri, PublicUrl, Span, Store, VariableName};
 use super::{RawAuth, RawMail, RawPlugins, RawSecret};
 use crate::notification::Name;
 
@@ -20,6 +20,13 @@ section! {
         /// The IP address and port that the server listens on. While it is a loopback address, connectors may be on
         /// this machine too.
         "listen" => listen: Listen, Default("127.0.0.1:7420");
+        /// Where people and programs reach the server: `http` or `https`, a host, perhaps a port. Links lead there, and
+        /// it is the only name that browsers may use for the server. While `listen` is a loopback address, this machine's
+        /// names with its port do too. `https` needs a proxy that ends TLS.
+        "public_url" => public_url: PublicUrl, Optional;
+        /// The networks of the proxies before the server, at most 100: what they say in `X-Forwarded-For` about where a
+        /// request comes from counts.
+        "trusted_proxies" => trusted_proxies: Vec<Placed<Network>>, Optional;
         /// Where notifications and deliveries are kept: `sqlite:PATH`. The database is for one server at a time and
         /// is made when it is missing; its log (`-wal`) stays near 20 MB, unless a program that reads it never ends
         /// its reading.
@@ -39,7 +46,7 @@ section! {
         /// The relay that mail goes through. Without it no plugin can send mail.
         "mail" => mail: RawMail, Optional;
     }
-    not yet: ["public_url", "trusted_proxies", "retention"]
+    not yet: ["retention"]
     elsewhere: {
         "members": WORKSPACES,
         "connectors": WORKSPACES,
@@ -49,6 +56,7 @@ section! {
     }
     examples: [
         "listen: 127.0.0.1:7420\nstore: sqlite:data/switchbell.db\nworkspaces: workspaces/",
+        "listen: 0.0.0.0:7420\npublic_url: https://bell.example.com\ntrusted_proxies: [10.0.0.0/8]",
     ]
 }
 

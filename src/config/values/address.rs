@@ -10,7 +10,7 @@ use super::super::schema::Form;
 
 /// Patterns of the parts of addresses, for editors. A name of a host is judged by its characters alone.
 pub(super) const HOST: &str = r"[^\s\u0000-\u001f\u007f#%*/:<>?@\[\\\]^|]*[^\s\u0000-\u001f\u007f#%*./:<>?@\[\\\]^|]";
-const IPV4: &str = r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|(?![\d.]))){4}";
+pub(super) const IPV4: &str = r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|(?![\d.]))){4}";
 pub(super) const IPV6: &str = r"\[[0-9A-Fa-f:.]+\]";
 /// 1 to 65535.
 pub(super) const PORT: &str = r"0*(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})";

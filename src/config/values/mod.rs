@@ -1,5 +1,6 @@
 //! What single values may be: each type reads its own text and says what is wrong with it.
 
+mod access;
 mod address;
 mod choice;
 mod grant;
@@ -19,6 +20,7 @@ mod trust;
 mod words;
 mod zone;
 
+pub(super) use access::{Network, PublicUrl};
 pub(super) use address::{ConnectorUrl, Host, Listen, Store};
 pub(super) use choice::Order;
 pub(super) use grant::{HttpEntry, Origin, http_grant};

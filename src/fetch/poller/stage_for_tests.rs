@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::store_for_tests::Store;
 use super::*;
-use crate::config::{Plugins, Poll, Route, Target, Transport};
+use crate::config::{Access, Plugins, Poll, Route, Target, Transport};
 use crate::fetch::outbox::ReadError;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Page, Which};
@@ -116,6 +116,7 @@ pub(super) fn config() -> Config {
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
+        access: Access::default(),
         store: "switchbell.db".into(),
         plugins: Plugins::at("plugins".into()),
         mail: None,

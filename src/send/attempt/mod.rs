@@ -182,7 +182,11 @@ impl Basis<'_> {
             due_at: in_milliseconds(claim.due_at),
             on_behalf_of: &route.owner,
         };
-        let delivery = delivery(claim, id.clone(), route, sealed.settings, began, plugin.manifest());
+        let seqs: Vec<u64> = claim.notifications.iter().map(|notification| notification.seq).collect();
+        let delivery = Delivery {
+            inbox_url: self.config.inbox_url(&claim.queue.workspace, &seqs),
+            ..delivery(claim, id.clone(), route, sealed.settings, began, plugin.manifest())
+        };
         let made = Run::new(door, claim, &plugin, delivery, began).until_its_end(&permission, stop).await;
         let of = (&plugin, target, &sealed.seals);
         let seen = watch.map(|watch| watch.look(&made, claim, of, door.clock().now())).unwrap_or_default();

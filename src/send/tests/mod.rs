@@ -36,7 +36,7 @@ use super::queue::Queues;
 use super::{Came, Current, Dispatcher, Ended, IN_FLIGHT_MAX, Live, Means, Rest, Stop, book, settings_mistakes};
 use crate::clock::Clock;
 use crate::config::{
-    Config, Grant, HostPattern, HttpGrant, Limits, Plugins, Route, Secret, SecretPlace, Target, Workspace,
+    Access, Config, Grant, HostPattern, HttpGrant, Limits, Plugins, Route, Secret, SecretPlace, Target, Workspace,
 };
 use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::Cause;
@@ -175,6 +175,7 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
+        access: Access::default(),
         store: "switchbell.db".into(),
         plugins: Plugins {
             grants: plugins.iter().map(|plugin| (name(plugin), grants.clone())).collect(),

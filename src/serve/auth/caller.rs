@@ -1,6 +1,8 @@
 //! Who asks.
 
-use crate::inbox::Actor;
+use jiff::Timestamp;
+
+use crate::inbox::{Actor, TokenKind};
 use crate::notification::Name;
 
 /// What a caller is.
@@ -47,13 +49,26 @@ pub struct Caller {
     pub workspace: Option<Name>,
     /// The name its marks are made under: a member, a consumer, or `operator`.
     pub actor: Actor,
+    /// What it was known by; none by the control socket.
+    pub proof: Option<Proof>,
+}
+
+/// What a caller was known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The hash of the token or session.
+    pub hash: [u8; 32],
+    /// Which of them.
+    pub kind: TokenKind,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
 }
 
 impl Caller {
     /// The operator of this machine, by the control socket.
     pub fn local() -> Self {
         let actor = Actor { name: "operator".to_owned(), is_agent: false };
-        Self { token: None, role: Role::Operator, workspace: None, actor }
+        Self { token: None, role: Role::Operator, workspace: None, actor, proof: None }
     }
 
     /// Whether the role allows it, in the caller's own workspace.

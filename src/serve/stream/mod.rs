@@ -1,26 +1,107 @@
-//! Live readers: what changes in an inbox, as it changes.
+//! Live readers: what changes in an inbox, as it changes, by server-sent events.
+//!
+//! A reader stands at the number of a change and is sent what follows: from the frames that one task for each workspace renders
+//! for all its readers, or, where these do not reach back, from the store. So there is no hole and no repeat between what it
+//! missed and what comes, whatever was interrupted.
 
+mod frames;
+mod hub;
+mod places;
+mod reader;
+mod ring;
+pub mod shapes;
+mod topic;
+
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::StreamExt;
+use serde::Deserialize;
 
 use super::Served;
-use crate::inbox::Store;
+use super::auth::{Caller, Right};
+use super::problem::Problem;
+use crate::notification::Name;
+pub use hub::Hub;
+pub use places::{READERS_MAX, READERS_PER_TOKEN_MAX};
+use reader::{Live, Start};
 
-/// Tells live readers what changes.
-#[derive(Clone, Debug)]
-pub struct Hub {
-    _store: Arc<dyn Store>,
-}
-
-impl Hub {
-    /// A hub without readers.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { _store: store }
-    }
-}
+/// The header that a browser names its last event in when it comes back.
+const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The routes.
 pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new()
+    Router::new().route("/v1/workspaces/{workspace}/stream", get(stream))
+}
+
+#[derive(Debug, Deserialize)]
+struct Asked {
+    /// The number of the change before the first that is wanted.
+    after: Option<u64>,
+}
+
+async fn stream(
+    State(served): State<Arc<Served>>,
+    caller: Caller,
+    Path(workspace): Path<String>,
+    asked: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let admitted = served.gate.workspace(&caller, &workspace, Right::ReadInbox)?;
+    let Query(asked) = asked.map_err(|error| {
+        Problem::Wrong(format!("{}: `after` is the number of a change, such as ?after=17", error.body_text()))
+    })?;
+    let place = served.hub.place(caller.token)?;
+    let name = admitted.name().clone();
+    let live = Live::new(&served.hub, place, &name, start(&headers, asked.after), caller.may(Right::ReadWork));
+    let pieces = live.pieces().take_until(Box::pin(over(served, caller, name)));
+    let body = Body::from_stream(pieces.map(Ok::<_, Infallible>));
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
+        (header::CACHE_CONTROL.as_str(), "no-store"),
+        // A proxy that collects what it hands on would hold back what is told now.
+        ("x-accel-buffering", "no"),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// Where a reader begins: its last event counts more than the address, which a browser asks again as it was.
+fn start(headers: &HeaderMap, after: Option<u64>) -> Start {
+    let named = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty());
+    match (named, after) {
+        (Some(value), _) => {
+            let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            // A browser cannot mend it, and would ask for ever.
+            number.and_then(|text| text.parse().ok()).map_or(Start::Anew, Start::After)
+        }
+        (None, Some(number)) => Start::After(number),
+        (None, None) => Start::Now,
+    }
+}
+
+/// Ready when a reader may read no longer: the server stops, or the caller is not let into the workspace any more.
+async fn over(served: Arc<Served>, caller: Caller, workspace: Name) {
+    let mut config = served.config.clone();
+    loop {
+        tokio::select! {
+            () = served.stop.cancelled() => return,
+            changed = config.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+        }
+        if served.gate.workspace(&caller, workspace.as_str(), Right::ReadInbox).is_err() {
+            return;
+        }
+    }
 }

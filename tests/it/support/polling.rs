@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use switchbell::clock::Clock;
-use switchbell::config::{Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
+use switchbell::config::{Access, Config, Connector, Plugins, Poll, Secret, SecretPlace, Transport, Workspace};
 use switchbell::fetch::budget::Budget;
 use switchbell::fetch::mcp::{Clients, Common, McpOutbox, Times};
 use switchbell::fetch::poller::{Handle, Poller, Shared};
@@ -42,6 +42,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
     Config {
         file: "switchbell.yaml".into(),
         listen: ([127, 0, 0, 1], 0).into(),
+        access: Access::default(),
         store: "switchbell.db".into(),
         plugins: Plugins::at("plugins".into()),
         mail: None,

@@ -1,0 +1,5 @@
+//! Readers of a store in memory.
+
+mod following;
+mod replay;
+mod stage;
