@@ -77,6 +77,10 @@ impl Tokens for SqliteInbox {
 }
 
 impl Retention for SqliteInbox {
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Name>, InboxError>> {
+        self.read(read::workspaces).boxed()
+    }
+
     fn expiring<'a>(
         &'a self,
         workspace: &'a Name,

@@ -23,6 +23,7 @@ fn route(route: &str, pattern: &str, targets: &[(&str, Value)]) -> Route {
 }
 
 fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
+    kept: Default::default(),
     let connector = Connector {
         name: name("registrar"),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },

@@ -17,6 +17,7 @@ fn at(minute: u32) -> Timestamp {
 
 /// A route `loud` of what wants attention: `chat` at once, `page` after ten minutes unless somebody acknowledges it.
 fn workspace() -> Workspace {
+    kept: Default::default(),
     let chat = Target::plain("chat".to_owned(), name("slack"), serde_json::json!({}));
     let timing = Timing {
         after: Some(After { wait: 10 * MINUTE, except: Except::Nothing }),

@@ -7,6 +7,7 @@ use crate::config::{Role, Route, Target};
 use crate::route::{Matcher, Router};
 
 fn workspace(members: &[&str]) -> Workspace {
+    kept: Default::default(),
     let deliver = vec![Target::plain("ops".to_owned(), "slack".parse().unwrap(), Value::Null)];
     let (name, owner) = ("domain-news".parse().unwrap(), "admin@example.com".to_owned());
     Workspace {
