@@ -115,7 +115,9 @@ impl Retaining {
         self.metrics.retaining(trouble.is_none());
         let trouble = trouble.map(|trouble| trouble.to_string());
         match (&self.said, &trouble) {
-            (None, Some(error)) => tracing::error!(%error, "what is old cannot be removed; trying again every ten minutes"),
+            (None, Some(error)) => {
+                tracing::error!(%error, "what is old cannot be removed; trying again every ten minutes")
+            }
             (Some(_), None) => tracing::info!("what is old is removed again"),
             _ => {}
         }
@@ -126,7 +128,8 @@ impl Retaining {
     async fn round(&mut self, stop: &CancellationToken) -> Result<(), Trouble> {
         let mut done = self.forget_seen(stop).await.map_err(Trouble::Store);
         // The store may hold some that are not in the configuration any more.
-        let mut open: VecDeque<(Name, u64)> = self.store.workspaces().await?.into_iter().map(|name| (name, 0)).collect();
+        let mut open: VecDeque<(Name, u64)> =
+            self.store.workspaces().await?.into_iter().map(|name| (name, 0)).collect();
         while let Some((name, after)) = open.pop_front() {
             if stop.is_cancelled() {
                 break;
@@ -142,7 +145,8 @@ impl Retaining {
 
     /// Removes some of a workspace; returns where to go on, if there is more.
     async fn turn(&self, name: &Name, mut after: u64, stop: &CancellationToken) -> Result<Option<u64>, Trouble> {
-        while self.store.forget_changes(name, CHANGES_BATCH).await? == u64::from(CHANGES_BATCH) && !stop.is_cancelled() {
+        while self.store.forget_changes(name, CHANGES_BATCH).await? == u64::from(CHANGES_BATCH) && !stop.is_cancelled()
+        {
             tokio::task::yield_now().await;
         }
         for _ in 0..TURN {

@@ -21,7 +21,9 @@ const WRITES: u64 = 1_000;
 
 pub async fn run() {
     let world = World::new(1).await;
-    println!("\nretention: {WRITES} writes of one event each, a millisecond apart, beside old notifications that go in {BATCH}s");
+    println!(
+        "\nretention: {WRITES} writes of one event each, a millisecond apart, beside old notifications that go in {BATCH}s"
+    );
     let (mut alone, mut beside, mut ratios, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let store: Arc<dyn Store> = Arc::new(world.inbox(&format!("retention-{round}.db")));

@@ -36,7 +36,7 @@ pub(super) fn line(item: &Item, deliveries: &[DeliveryView]) -> io::Result<Strin
 /// # Errors
 /// When they cannot be written; then none of them is in the file.
 pub(super) async fn append(folder: &Path, workspace: &Name, now: Timestamp, lines: String) -> io::Result<()> {
-    let day = now.to_zoned(TimeZone::UTC).date();
+    let day = TimeZone::UTC.to_datetime(now).date();
     let (folder, name) = (folder.to_owned(), format!("{workspace}-{day}.jsonl"));
     let written = tokio::task::spawn_blocking(move || write(&folder, &name, &lines));
     written.await.map_err(io::Error::other)?

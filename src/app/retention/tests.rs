@@ -51,7 +51,8 @@ impl Stage {
 
     async fn accept(&self, workspace: &str, count: usize, owed: bool) {
         let now = self.clock.now();
-        let owed = if owed { vec![Owed { route: name("r"), target: "t".to_owned(), plugin: name("slack") }] } else { vec![] };
+        let owed =
+            if owed { vec![Owed { route: name("r"), target: "t".to_owned(), plugin: name("slack") }] } else { vec![] };
         let entry = |number: usize| Entry {
             event: Event {
                 event_id: format!("{now}-{number}"),

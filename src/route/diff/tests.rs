@@ -23,7 +23,6 @@ fn route(route: &str, pattern: &str, targets: &[(&str, Value)]) -> Route {
 }
 
 fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
-    kept: Default::default(),
     let connector = Connector {
         name: name("registrar"),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
@@ -33,6 +32,7 @@ fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
         poll: Poll::default(),
     };
     Workspace {
+        kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),
         members: BTreeMap::new(),

@@ -17,7 +17,6 @@ fn at(minute: u32) -> Timestamp {
 
 /// A route `loud` of what wants attention: `chat` at once, `page` after ten minutes unless somebody acknowledges it.
 fn workspace() -> Workspace {
-    kept: Default::default(),
     let chat = Target::plain("chat".to_owned(), name("slack"), serde_json::json!({}));
     let timing = Timing {
         after: Some(After { wait: 10 * MINUTE, except: Except::Nothing }),
@@ -29,6 +28,7 @@ fn workspace() -> Workspace {
     let deliver = vec![chat, page];
     let route = Route { name: name("loud"), owner: "a@example.com".to_owned(), when: when.clone(), deliver };
     Workspace {
+        kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),
         members: Default::default(),

@@ -102,8 +102,7 @@ pub async fn a_notice_of_a_gap_is_told_as_one(place: Place) {
     let stage = Stage::new(place, Vec::new()).await;
     let mut gap = about(owing(entry("g1"), &[]), Some("registrar"));
     gap.event.name = GAP_NAME.to_owned();
-    let of_a_stranger = Intake { ..intake("acme", at(1), vec![gap.clone()]) };
-    stage.inbox().accept(of_a_stranger).await.unwrap();
+    stage.accept(at(1), vec![gap.clone()]).await;
     let read = Intake { notices: vec![gap.clone()], ..intake("acme", at(2), vec![owing(entry("e2"), &[])]) };
     stage.inbox().accept(read).await.unwrap();
     gap.event.event_id = "g2".to_owned();
@@ -341,7 +340,7 @@ async fn act(
         }
         7..=9 => {
             held.extend(stage.news().claims);
-            for claim in held.drain(..held.len() / 2 + usize::from(!held.is_empty()) * usize::from(held.len() == 1)) {
+            for claim in held.drain(..held.len().div_ceil(2)) {
                 if random.u32(..4) == 0 {
                     let until = later(now, std::time::Duration::from_secs(60));
                     let (kept, resume) = (kept(&claim, 0, 1), switchbell::inbox::Change::Keep);
