@@ -27,7 +27,7 @@ use crate::config::{Connector, Transport};
 use crate::fetch::poller::{Handle, Polled};
 use crate::inbox::{Deed, Reading};
 use crate::notification::Name;
-use crate::serve::{Served, auth};
+use crate::serve::{Served, auth, mcp};
 pub use configuration::{
     AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
     UnloadedJson,
@@ -245,6 +245,8 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
         .merge(inquiries::routes())
         .merge(configuration::routes())
         .merge(auth::routes().layer(Extension(auth::Caller::local())))
+        // Here, too, a caller is who its token says.
+        .merge(mcp::routes(&served))
         .with_state(served);
     let served = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {

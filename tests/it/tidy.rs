@@ -68,7 +68,7 @@ fn fetch_and_send_never_meet() {
 #[test]
 fn each_outer_world_has_its_one_place() {
     forbid("src", &["rusqlite"], &["src/inbox/sqlite"], "SQL stands in the store's files");
-    forbid("src", &["rmcp::"], &["src/fetch/mcp"], "MCP types stand in fetch/mcp");
+    forbid("src", &["rmcp::"], &["src/fetch/mcp", "src/serve/mcp"], "MCP types stand in fetch/mcp and serve/mcp");
     forbid("src", &["wasmtime"], &["src/wasm"], "wasmtime stands in wasm/");
     forbid("src", &["lettre"], &["src/send/effect/mail"], "SMTP stands in send/effect/mail");
     forbid("src", &["saphyr"], &["src/config"], "YAML stands in config/");

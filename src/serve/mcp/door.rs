@@ -1,0 +1,30 @@
+//! Who comes in: known by a bearer token and by nothing else, whichever way the request came.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::serve::Served;
+use crate::serve::problem::Problem;
+
+/// Lets a request in with its [`Caller`](crate::serve::auth::Caller). A cookie says nothing here: a browser sends it along
+/// whoever makes it ask. Which host was asked, the listener has looked at.
+pub(super) async fn admit(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let mut origins = parts.headers.get_all(header::ORIGIN).iter();
+    if !origins.all(|origin| origin.to_str().is_ok_and(|origin| served.gate.is_our_origin(origin))) {
+        let why = "the header `Origin` names a page that is none of this server's: only its own pages, and programs, which send \
+                   no `Origin`, are answered";
+        return Problem::Forbidden(why.to_owned()).into_response();
+    }
+    let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    match served.gate.caller(&parts, from, false).await {
+        Ok(caller) => parts.extensions.insert(caller),
+        Err(problem) => return problem.into_response(),
+    };
+    next.run(Request::from_parts(parts, body)).await
+}
