@@ -129,7 +129,7 @@ async fn what_goes_wrong_is_told_with_the_remedy_to_whoever_asked() {
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         relay.end().await;
     };
-    says(Relay::start(&stage, "sbt_wrong", &[]), &["SWITCHBELL_TOKEN is refused", "not known", "401"]).await;
+    says(Relay::start(&stage, "swb_wrong", &[]), &["SWITCHBELL_TOKEN is refused", "not known", "401"]).await;
     says(Relay::start(&stage, &token, &["--server", "http://127.0.0.1:1"]), &["http://127.0.0.1:1/mcp", "cannot be reached"]).await;
     let config = stage.config();
     let folder = stage.folder;

@@ -88,7 +88,7 @@ async fn nothing_but_a_good_bearer_token_lets_in() {
     assert!(link["link"].is_string(), "{link}");
     for (headers, why) in [
         (vec![version], "nothing"),
-        (vec![version, ("authorization", "Bearer sbt_wrong")], "a wrong token"),
+        (vec![version, ("authorization", "Bearer swb_wrong")], "a wrong token"),
         (vec![version, ("authorization", "Basic Og==")], "another scheme"),
         (vec![version, ("cookie", "__Host-switchbell=anything; switchbell=anything")], "a cookie"),
     ] {
