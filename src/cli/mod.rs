@@ -22,6 +22,7 @@ mod schema;
 mod serve;
 mod table;
 mod test;
+mod token;
 mod way;
 
 use std::collections::BTreeSet;
@@ -88,6 +89,9 @@ enum Command {
     /// Serves the inbox over MCP on standard input and output, for programs that start their servers. The variable
     /// SWITCHBELL_TOKEN holds the token.
     Mcp(mcp::Arguments),
+    /// Makes, lists and revokes what lets people, programs and agents in.
+    #[command(subcommand)]
+    Token(token::Command),
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
@@ -133,6 +137,7 @@ pub fn main() -> ExitCode {
             Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
             Command::Mcp(asked) => mcp::run(&arguments.config, &asked).await,
+            Command::Token(command) => token::run(&arguments.config, &command).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),
         }
