@@ -24,6 +24,7 @@ mod inbox_contract;
 mod limits;
 mod login;
 mod mail;
+mod mcp;
 mod misbehaving;
 mod oauth;
 mod outbox_check;
