@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::inbox::change::GAP_NAME;
 use super::event::{BODY_CHARS_MAX, LINE_CHARS_MAX};
 use crate::notification::{Event, Level, Name};
 use crate::text;
@@ -65,7 +66,7 @@ impl Notice {
             Self::Failing { .. } => "connector.failing",
             Self::Reauthorize { .. } => "connector.reauthorize",
             Self::Recovered { .. } => "connector.recovered",
-            Self::Gap { .. } => "connector.gap",
+            Self::Gap { .. } => GAP_NAME,
             Self::Dropped { .. } => "connector.dropped",
             Self::Backlog { .. } => "connector.backlog",
         }

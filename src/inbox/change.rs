@@ -9,8 +9,12 @@ use crate::notification::Name;
 /// Changes of one answer.
 pub const CHANGES_MAX: u32 = 1_000;
 
-/// Changes of a workspace that are kept for those who were away; older ones may be forgotten.
+/// Changes of a workspace that are kept for those who were away; older ones may be forgotten. What goes because it is old is
+/// no change.
 pub const CHANGES_KEPT: u64 = 100_000;
+
+/// The name of the host's notice that a source skipped events; its subject is the connector.
+pub const GAP_NAME: &str = "connector.gap";
 
 /// One thing that changed in a workspace. Numbers count from 1 in each workspace, without gaps, in the order of commits; they go
 /// on over restarts and are never used twice.
@@ -56,6 +60,15 @@ pub enum Changed {
         /// The first notification it stands for.
         seq: u64,
     },
+    /// A delivery that waited became part of another, of a digest: there is none of this id any more.
+    Joined {
+        /// Which.
+        id: DeliveryId,
+        /// What it is part of now.
+        into: DeliveryId,
+        /// The first notification it stood for.
+        seq: u64,
+    },
     /// A source skipped events: the notice `seq`, whose subject is the connector, says so.
     Gap {
         /// The notice.
@@ -72,6 +85,7 @@ pub struct Changes {
     pub changes: Vec<Change>,
     /// The number of the last change that there is; 0 before the first.
     pub last: u64,
-    /// Whether changes that were asked for are forgotten: the reader must read the inbox anew.
+    /// Whether changes that were asked for are forgotten, or the number is of no change that there was: no changes are told, and
+    /// the reader must read the inbox anew.
     pub is_cut: bool,
 }

@@ -9,6 +9,8 @@ pub struct Expiry {
     pub before: Option<Timestamp>,
     /// All but the newest so many.
     pub keep: Option<u64>,
+    /// Only what has a greater number.
+    pub after: u64,
 }
 
 /// What went.

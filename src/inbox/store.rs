@@ -154,7 +154,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     -> BoxFuture<'a, Result<Changes, InboxError>>;
 
     /// Follows a workspace: the number of its last change, told again after each commit that changed something. It is never
-    /// ahead of what [`Inbox::changes`] answers.
+    /// ahead of what [`Reader::changes`] answers. A store that is open for reading only tells what there was at the start.
     fn follow<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>>;
 }
 
@@ -187,20 +187,25 @@ pub trait Tokens: Send + Sync + fmt::Debug {
 
 /// What goes when it is old.
 pub trait Retention: Send + Sync + fmt::Debug {
-    /// The oldest notifications that may go, with what was done with them, at most `limit`: none that a delivery which is not
-    /// over stands for.
+    /// The oldest notifications that may go, with what was done with them, at most `limit`, and where to go on behind: none
+    /// that a delivery which is not over stands for.
     fn expiring<'a>(
         &'a self,
         workspace: &'a Name,
         expiry: Expiry,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>>;
+    ) -> BoxFuture<'a, Result<Listed, InboxError>>;
 
     /// Removes notifications with the deliveries that stand for nothing else, each only if no delivery that is not over stands
     /// for it. Event ids stay known.
     fn expire<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>>;
 
-    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many.
+    /// Forgets the oldest changes of a workspace beyond [`CHANGES_KEPT`](super::CHANGES_KEPT), in at most `limit` steps; returns
+    /// how many steps that took.
+    fn forget_changes<'a>(&'a self, workspace: &'a Name, limit: u32) -> BoxFuture<'a, Result<u64, InboxError>>;
+
+    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many. When that is less, all were
+    /// looked through, and what plugins had remembered for longer went, too. Each call may look at every id, in short reads.
     fn forget_seen(&self, before: Timestamp, limit: u32) -> BoxFuture<'_, Result<u64, InboxError>>;
 }
 

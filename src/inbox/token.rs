@@ -4,6 +4,9 @@ use jiff::Timestamp;
 
 use crate::notification::Name;
 
+/// Tokens, links and sessions that are kept.
+pub const TOKENS_MAX: u32 = 10_000;
+
 /// What kind of secret it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {

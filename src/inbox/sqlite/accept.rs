@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
 use super::adopt::GONE;
+use super::changes::Standing;
 use super::errors::unavailable;
 use super::gather::{self, Arrival};
 use super::rows::{self, prepare};
@@ -15,11 +16,16 @@ use super::session::{Session, Target};
 use super::{Accepted, InboxError, Intake, Name};
 use crate::inbox::book::QueueKey;
 use crate::inbox::delivery::{Cause, State};
+use crate::inbox::change::GAP_NAME;
 use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
 use crate::notification::{HOST_SOURCE, Notification};
 
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
 /// Writes one chunk of an intake; the position and how the read went with the last.
 pub(super) fn accept(session: &mut Session, intake: &Intake, is_last: bool) -> Result<Accepted, InboxError> {
+    session.changes.at(intake.received_at);
     let workspace = session.workspace(&intake.workspace)?;
     let source = source(session, workspace, &intake.source)?;
     // The host's own source is written to and never read.
@@ -70,16 +76,27 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result
         let is_new = insert_seen(session, place, &entry.event.event_id)?;
         if is_new {
             seq += 1;
-            insert_notification(session, place, rows::row_id(place.workspace, seq), entry)?;
+            let row = rows::row_id(place.workspace, seq);
+            insert_notification(session, place, row, entry)?;
+            if let Some(source) = skipping(place, entry) {
+                session.changes.gap(row, source);
+            }
             owe(session, &mut known, place, seq, entry)?;
         }
         seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
     }
     if seq != before {
+        session.changes.created(rows::row_id(place.workspace, before + 1), seq - before);
         let update = "UPDATE workspace SET last_seq = ?2 WHERE id = ?1";
         prepare(session.connection, update)?.execute([place.workspace, seq]).map_err(unavailable)?;
     }
     Ok(seqs)
+}
+
+/// The connector that skipped events, if the host says so here.
+fn skipping<'a>(place: &Place<'_>, entry: &'a Entry) -> Option<&'a str> {
+    let is_gap = place.source_name.as_str() == HOST_SOURCE && entry.event.name == GAP_NAME;
+    entry.event.subject.as_deref().filter(|_| is_gap)
 }
 
 fn last_seq(session: &Session, workspace: i64) -> Result<i64, InboxError> {
@@ -236,7 +253,9 @@ fn insert_in_flight(
         takes_slot.then_some(1),
     ];
     session.hot.insert_in_flight.execute(session.connection, sql, values)?;
-    Ok(session.connection.last_insert_rowid())
+    let number = session.connection.last_insert_rowid();
+    session.changes.made(number, standing(target, arrival, State::InFlight));
+    Ok(number)
 }
 
 /// Writes a delivery that waits.
@@ -256,7 +275,14 @@ fn insert_waiting(session: &mut Session, target: &Target, arrival: &Arrival<'_>,
         new.takes_slot.then_some(1),
         new.why,
     ];
-    session.hot.insert_waiting.execute(session.connection, sql, values).map(drop)
+    session.hot.insert_waiting.execute(session.connection, sql, values)?;
+    session.changes.made(session.connection.last_insert_rowid(), standing(target, arrival, new.state));
+    Ok(())
+}
+
+/// How a delivery of one notification stands that was just made.
+pub(super) fn standing(target: &Target, arrival: &Arrival<'_>, state: State) -> Standing {
+    Standing { target: target.row.id, plugin: arrival.plugin.clone(), state, notification: arrival.row_id }
 }
 
 /// Keeps the position and how the read went.
@@ -299,8 +325,15 @@ fn source(session: &Session, workspace: i64, name: &Name) -> Result<i64, InboxEr
 /// Whether the source uses this id for the first time.
 fn insert_seen(session: &mut Session, place: &Place<'_>, event_id: &str) -> Result<bool, InboxError> {
     let sql = "INSERT INTO seen (source, event_id, received_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-    let values = params![place.source, event_id, place.received_at.as_millisecond()];
-    Ok(session.hot.insert_seen.execute(session.connection, sql, values)? == 1)
+    let now = place.received_at.as_millisecond();
+    let is_new = session.hot.insert_seen.execute(session.connection, sql, params![place.source, event_id, now])? == 1;
+    if !is_new {
+        // Once a day is enough to tell what is used from what may be forgotten.
+        let sql = "UPDATE seen SET received_at = ?3 WHERE source = ?1 AND event_id = ?2 AND received_at < ?4";
+        let values = params![place.source, event_id, now, now.saturating_sub(DAY)];
+        prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    }
+    Ok(is_new)
 }
 
 fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 
+use super::changes::Changes;
 use super::claim::CUT_OFF;
 use super::errors::unavailable;
 use super::finish;
@@ -26,6 +27,9 @@ pub(super) const GONE: &str = "its target is not in the configuration any more";
 /// No retry waits longer: the longest `retry.most`, which is a day, and its jitter, generously.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(2 * 86_400);
 
+/// Deliveries moved by one statement.
+const NOTED_AT_ONCE: u32 = 1_000;
+
 /// What is not over, as the indexes have it.
 const WAITS: [&str; 2] = ["next_at IS NOT NULL", "state = 'blocked'"];
 
@@ -38,9 +42,13 @@ pub(super) fn begin_epoch(connection: &mut Connection, now: Timestamp) -> Result
                ON CONFLICT (only) DO UPDATE SET epoch = epoch + 1, key = coalesce(key, ?2)";
     transaction.execute(sql, params![tag, random_key()?]).map_err(unavailable)?;
     let store = current_epoch(&transaction)?;
-    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, flags = flags | ?4 WHERE epoch < ?1";
+    let sql = "UPDATE delivery SET state = ?2, next_at = ?3, epoch = NULL, flags = flags | ?4 WHERE epoch < ?1
+               RETURNING id";
     let values = params![store.epoch, State::Waiting.as_str(), now.as_millisecond(), CUT_OFF];
-    transaction.execute(sql, values).map_err(unavailable)?;
+    let mut changes = Changes::default();
+    changes.at(now);
+    rows::ids(&transaction, sql, values)?.into_iter().for_each(|number| changes.moved(number));
+    changes.write(&transaction)?;
     transaction.commit().map_err(unavailable)?;
     Ok(store)
 }
@@ -75,6 +83,7 @@ pub(super) fn adopt(
     now: Timestamp,
 ) -> Result<Adopted, InboxError> {
     session.forget();
+    session.changes.at(now);
     let mut adopted = Adopted::default();
     let before = known(session)?;
     let mut taken = HashSet::new();
@@ -173,25 +182,47 @@ fn move_to(session: &Session, known: &Known, there: &QueueKey) -> Result<(), Inb
 }
 
 /// The target is gone, and with it whatever it still was owed.
-fn cancel(session: &Session, known: &Known, adopted: &mut Adopted) -> Result<(), InboxError> {
+fn cancel(session: &mut Session, known: &Known, adopted: &mut Adopted) -> Result<(), InboxError> {
     let set = "UPDATE delivery SET state = 'cancelled', next_at = NULL, gather = NULL, slot = NULL, started_at = NULL,
                                    plugin_digest = NULL, why = ?2";
     let mut rows = 0;
     for which in WAITS {
-        let sql = format!("{set} WHERE target = ?1 AND {which}");
-        rows += prepare(session.connection, &sql)?.execute(params![known.id, GONE]).map_err(unavailable)?;
+        let values = params![known.id, GONE, NOTED_AT_ONCE];
+        rows += move_all(session, &format!("{set} WHERE {}", some(which)), values)?;
     }
     if rows > 0 {
-        adopted.cancelled.push((known.queue.clone(), rows.try_into().unwrap_or(u64::MAX)));
+        adopted.cancelled.push((known.queue.clone(), rows));
     }
     Ok(())
 }
 
+/// As many deliveries of the target `?1` as `?3` says.
+fn some(which: &str) -> String {
+    format!("id IN (SELECT id FROM delivery WHERE target = ?1 AND {which} LIMIT ?3)")
+}
+
+/// Moves deliveries, [`NOTED_AT_ONCE`] at a time, until there are no more of them; returns how many there were.
+fn move_all(session: &mut Session, update: &str, values: impl Params + Copy) -> Result<u64, InboxError> {
+    let sql = format!("{update} RETURNING id");
+    let mut rows = 0;
+    loop {
+        let moved = rows::ids(session.connection, &sql, values)?;
+        moved.iter().for_each(|number| session.changes.moved(*number));
+        rows += u64::try_from(moved.len()).unwrap_or_default();
+        if session.changes.is_long() {
+            session.write_changes()?;
+        }
+        if u32::try_from(moved.len()).is_ok_and(|moved| moved < NOTED_AT_ONCE) {
+            return Ok(rows);
+        }
+    }
+}
+
 /// What was blocked is due. Nobody tried it meanwhile, so that giving up counts from now.
-pub(super) fn unblock(session: &Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
-    let sql = "UPDATE delivery SET state = 'pending', next_at = ?2, since = ?2, why = NULL
-               WHERE target = ?1 AND state = 'blocked'";
-    prepare(session.connection, sql)?.execute([target, now.as_millisecond()]).map(drop).map_err(unavailable)
+pub(super) fn unblock(session: &mut Session, target: i64, now: Timestamp) -> Result<(), InboxError> {
+    let update = "UPDATE delivery SET state = 'pending', next_at = ?2, since = ?2, why = NULL";
+    let values = params![target, now.as_millisecond(), NOTED_AT_ONCE];
+    move_all(session, &format!("{update} WHERE {}", some("state = 'blocked'")), values).map(drop)
 }
 
 /// A clock that was ahead and was set back since leaves behind what comes due far too late: what is pending is due now, and

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 
 use super::adopt::GONE;
+use super::changes::Standing;
 use super::content::{contents, is_needless, leave_out_acknowledged, memory, subject};
 use super::errors::unavailable;
 use super::finish::surplus_may_go;
@@ -86,6 +87,7 @@ fn resume(row: &Row<'_>) -> rusqlite::Result<Option<Written>> {
 
 /// Hands out what is wanted, as far as it is there.
 pub(super) fn claim(session: &mut Session, now: Timestamp, wants: &[Want]) -> Result<Claimed, InboxError> {
+    session.changes.at(now);
     let mut claimed = Claimed::default();
     for want in wants {
         let next_due = one_queue(session, now, want, &mut claimed)?;
@@ -282,6 +284,7 @@ fn put_aside(
                WHERE id = ?1";
     let values = params![due.waiting.id, next.state.as_str(), why];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.changes.moved(due.waiting.id);
     if due.has_slot { surplus_may_go(session, &target.queue, target.row.id, now) } else { Ok(()) }
 }
 
@@ -300,7 +303,7 @@ fn id_of(session: &Session, number: i64) -> DeliveryId {
 }
 
 fn hand_out(
-    session: &Session,
+    session: &mut Session,
     target: &Target,
     due: Due,
     subject: Option<&str>,
@@ -326,6 +329,9 @@ fn hand_out(
     let (state, epoch) = (next.state.as_str(), session.store.epoch);
     let values = params![number, state, attempt, epoch, started_at, takes_slot, since_at, told];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    let plugin = due.plugin.clone();
+    let standing = Standing { target: target.row.id, plugin, state: next.state, notification: due.waiting.notification };
+    session.changes.made(number, standing);
     let (notifications, omitted) = contents(session, &due.waiting)?;
     Ok(Claim {
         id: id_of(session, number),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
 use super::InboxError;
+use super::accept::standing;
 use super::errors::unavailable;
 use super::gather::{Arrival, WAITING, Waiting, advance, find, moved, waiting};
 use super::rows::{self, BYTES, prepare};
@@ -124,6 +125,7 @@ pub(super) fn stay(
     let until = next.next_at.map(Timestamp::as_millisecond);
     let values = params![row.id, next.state.as_str(), until, digest.key];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.changes.moved(row.id);
     session.now_due(&target.queue, digest.until);
     Ok(())
 }
@@ -136,7 +138,7 @@ fn state_of(why: Why) -> State {
 }
 
 /// Adds to a digest that is open; what does not fit is only counted.
-fn add(session: &Session, open: &Waiting, joining: &Joining<'_>, most: u32) -> Result<(), InboxError> {
+fn add(session: &mut Session, open: &Waiting, joining: &Joining<'_>, most: u32) -> Result<(), InboxError> {
     match joining {
         Joining::New(arrival) => {
             let bytes = event_bytes(arrival.event);
@@ -160,8 +162,8 @@ fn grow(session: &Session, open: &Waiting, level: Level, more: (u32, i64, u32)) 
     Ok(())
 }
 
-/// Makes one digest of two; the row of the second is no more, since nobody was told its number.
-fn merge(session: &Session, open: &Waiting, row: &Waiting, most: u32) -> Result<(), InboxError> {
+/// Makes one digest of two; the row of the second is no more, since no destination was told its number.
+fn merge(session: &mut Session, open: &Waiting, row: &Waiting, most: u32) -> Result<(), InboxError> {
     let connection = session.connection;
     let sql = "INSERT INTO item (delivery, notification) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     prepare(connection, sql)?.execute([row.id, row.notification]).map_err(unavailable)?;
@@ -189,6 +191,7 @@ fn merge(session: &Session, open: &Waiting, row: &Waiting, most: u32) -> Result<
     prepare(connection, sql)?.execute([row.id, open.id]).map_err(unavailable)?;
     prepare(connection, "DELETE FROM item WHERE delivery = ?1")?.execute([row.id]).map_err(unavailable)?;
     prepare(connection, "DELETE FROM delivery WHERE id = ?1")?.execute([row.id]).map_err(unavailable)?;
+    session.changes.joined(row.id, open.id, row.notification);
     grow(session, open, row.level, (items, bytes, omitted))
 }
 
@@ -215,7 +218,7 @@ fn find_open(session: &Session, target: &Target, key: &str, but: i64) -> Result<
 
 /// Writes a delivery of one notification that waits, or is over at once.
 pub(super) fn insert(
-    session: &Session,
+    session: &mut Session,
     target: &Target,
     arrival: &Arrival<'_>,
     next: Next,
@@ -241,5 +244,7 @@ pub(super) fn insert(
         event_bytes(arrival.event),
     ];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
-    Ok(session.connection.last_insert_rowid())
+    let number = session.connection.last_insert_rowid();
+    session.changes.made(number, standing(target, arrival, next.state));
+    Ok(number)
 }

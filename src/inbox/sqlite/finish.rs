@@ -92,6 +92,7 @@ pub(super) fn pause(session: &mut Session, paused: &Paused) -> Result<(), InboxE
     let Kept { progress, plugin_digest, .. } = &paused.kept;
     let values = params![id, next.state.as_str(), at, progress.steps, flags, plugin_digest];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.changes.moved(id);
     change_resume(session, id, &paused.resume)?;
     keep_lanes(session, &paused.lanes)?;
     let target = target_of(session, id)?;
@@ -118,10 +119,12 @@ fn change_resume(session: &Session, id: i64, change: &Change) -> Result<(), Inbo
 
 /// Records the end of an attempt; returns the numbers that its notices got.
 pub(super) fn finish(session: &mut Session, finished: &Finished) -> Result<Vec<Option<u64>>, InboxError> {
+    session.changes.at(finished.attempt.ended_at);
     let mut target = session.target(&finished.queue)?;
     if !end_plainly(session, finished, &target)? {
         target = end_as_held(session, finished, target)?;
     }
+    session.changes.moved(finished.id.number);
     if !is_given_back(finished) {
         insert_attempt(session, finished)?;
     }

@@ -216,6 +216,7 @@ fn release(session: &mut Session, target: &Target, row: &Waiting, now: Timestamp
     let at = next.next_at.map(Timestamp::as_millisecond);
     let values = params![row.id, next.state.as_str(), at, target.has_at_most().then_some(1)];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.changes.moved(row.id);
     session.now_due(&target.queue, now);
     Ok(())
 }
@@ -226,16 +227,19 @@ fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp)
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
     let values = params![row.id, next.state.as_str(), until.as_millisecond()];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+    session.changes.moved(row.id);
     session.now_due(&target.queue, until);
     Ok(())
 }
 
 /// Its `unless` is met.
-pub(super) fn suppress(session: &Session, row: &Waiting) -> Result<(), InboxError> {
+pub(super) fn suppress(session: &mut Session, row: &Waiting) -> Result<(), InboxError> {
     let next = moved(row.state, Input::Suppressed, Timestamp::MIN)?;
     let sql = "UPDATE delivery SET state = ?2, next_at = NULL, gather = NULL, slot = NULL, why = 'it was acknowledged'
                WHERE id = ?1";
-    prepare(session.connection, sql)?.execute(params![row.id, next.state.as_str()]).map(drop).map_err(unavailable)
+    prepare(session.connection, sql)?.execute(params![row.id, next.state.as_str()]).map_err(unavailable)?;
+    session.changes.moved(row.id);
+    Ok(())
 }
 
 /// Where an input moves a delivery; the store asks only for what its rows allow.

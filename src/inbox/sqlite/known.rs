@@ -44,7 +44,8 @@ fn one(row: &Row<'_>, sources: &HashMap<i64, Name>) -> rusqlite::Result<Known> {
     })
 }
 
-fn sources(connection: &Connection, workspace: i64) -> Result<HashMap<i64, Name>, InboxError> {
+/// The sources of a workspace, by their rows.
+pub(super) fn sources(connection: &Connection, workspace: i64) -> Result<HashMap<i64, Name>, InboxError> {
     let mut statement = prepare(connection, "SELECT id, name FROM source WHERE workspace = ?1")?;
     let row = |row: &Row<'_>| Ok((row.get(0)?, rows::name(row, 1)?));
     let found = statement.query_map([workspace], row).map_err(unavailable)?;

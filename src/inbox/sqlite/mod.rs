@@ -6,23 +6,30 @@
 
 mod accept;
 mod adopt;
+mod changes;
 mod claim;
 mod connect;
 mod content;
+mod contract;
 mod digest;
 mod errors;
+mod expiry;
 mod finish;
+mod follow;
 mod gather;
 mod known;
+mod list;
 mod lock;
 mod log;
 mod people;
 mod read;
 mod recordings;
+mod replay;
 mod rows;
 mod schema;
 mod session;
 mod state;
+mod tokens;
 mod views;
 mod which;
 mod writer;
@@ -34,14 +41,13 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::watch;
 
 use super::book::{Admission, Book, QueueKey};
 use super::intake::chunks;
 use super::{
     Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, Inbox, InboxError,
-    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, Name, News, Page, Paused, Query, Reader, Reading,
-    Recording, Retention, TargetState, Token, Tokens, Want, Which,
+    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, Name, News, Page, Paused, Query, Reading, Recording,
+    TargetState, Token, Want, Which,
 };
 use crate::clock::later;
 use crate::notification::Notification;
@@ -68,6 +74,8 @@ pub struct SqliteInbox {
     /// None where the store is only read.
     _copier: Option<Copier>,
     desk: Arc<Desk>,
+    /// How far event ids were looked through for those that may be forgotten.
+    seen: expiry::Place,
     /// Held as long as the store may be written.
     _lock: Option<Lock>,
 }
@@ -98,16 +106,21 @@ impl SqliteInbox {
             prepare_to_write(&mut connection)?;
             log.watch(&mut connection)?;
             let store = adopt::begin_epoch(&mut connection, now)?;
-            Ok((connection, store, connect_copier(path)?))
+            let mut changes = changes::Changes::default();
+            changes.at(now);
+            changes.watch(&connection)?;
+            Ok((connection, store, changes, connect_copier(path)?))
         });
-        let (connection, store, copying) = opened.map_err(|error| errors::open(path, error))?;
+        let (connection, store, changes, copying) = opened.map_err(|error| errors::open(path, error))?;
         let desk = Arc::new(Desk::default());
-        let writer = Writer::start(connection, store.clone(), Arc::clone(&desk), Bound::new(Arc::clone(&log)));
+        let bound = Bound::new(Arc::clone(&log));
+        let writer = Writer::start(connection, store.clone(), Arc::clone(&desk), changes, bound);
         Ok(Self {
             path: path.to_owned(),
             store,
             readers: Arc::default(),
             desk,
+            seen: expiry::Place::default(),
             writer: Some(writer.map_err(|error| errors::open(path, error))?),
             _copier: Some(Copier::start(log, copying).map_err(|error| errors::open(path, error))?),
             _lock: Some(lock),
@@ -136,6 +149,7 @@ impl SqliteInbox {
             writer: None,
             _copier: None,
             desk: Arc::default(),
+            seen: expiry::Place::default(),
             _lock: None,
         })
     }
@@ -358,79 +372,6 @@ impl Inbox for SqliteInbox {
     fn recordings<'a>(&'a self, plugin: &'a Name) -> BoxFuture<'a, Result<Vec<Recording>, InboxError>> {
         let (store, plugin) = (self.store.clone(), plugin.clone());
         self.read(move |connection| recordings::recordings(connection, &store, &plugin)).boxed()
-    }
-}
-
-impl Reader for SqliteInbox {
-    fn list(&self, _query: Query) -> BoxFuture<'_, Result<Listed, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn unread<'a>(&'a self, _workspace: &'a Name, _most: u32) -> BoxFuture<'a, Result<u32, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn changes<'a>(
-        &'a self,
-        _workspace: &'a Name,
-        _after: u64,
-        _limit: u32,
-    ) -> BoxFuture<'a, Result<Changes, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn follow<'a>(&'a self, _workspace: &'a Name) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-}
-
-impl Tokens for SqliteInbox {
-    fn add_token(&self, _token: Token) -> BoxFuture<'_, Result<i64, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn token(&self, _hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn tokens(&self, _now: Timestamp) -> BoxFuture<'_, Result<Vec<Token>, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn revoke_token(&self, _id: i64, _now: Timestamp) -> BoxFuture<'_, Result<bool, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn redeem(
-        &self,
-        _link: [u8; 32],
-        _session: Token,
-        _now: Timestamp,
-    ) -> BoxFuture<'_, Result<Option<Token>, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn tokens_used(&self, _used: Vec<(i64, Timestamp)>) -> BoxFuture<'_, Result<(), InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-}
-
-impl Retention for SqliteInbox {
-    fn expiring<'a>(
-        &'a self,
-        _workspace: &'a Name,
-        _expiry: Expiry,
-        _limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<(Notification, Marks)>, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn expire<'a>(&'a self, _workspace: &'a Name, _seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
-    }
-
-    fn forget_seen(&self, _before: Timestamp, _limit: u32) -> BoxFuture<'_, Result<u64, InboxError>> {
-        async { Err(InboxError::Unavailable("not there yet".to_owned())) }.boxed()
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) fn retry(
     which: &Which,
     now: Timestamp,
 ) -> Result<Handled, InboxError> {
+    session.changes.at(now);
     each(session, workspace, which, |session, number, state| {
         let target = target_of(session, number)?;
         if session.is_gone(&target) {
@@ -39,6 +40,7 @@ pub(super) fn retry(
                 let at = next.next_at.map(Timestamp::as_millisecond);
                 let values = params![number, next.state.as_str(), at, Cause::Manual.as_str()];
                 prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
+                session.changes.moved(number);
                 None
             }
             Err(_) if state.is_final() => Some(copy(session, number, now)?),
@@ -64,6 +66,7 @@ pub(super) fn cancel(session: &mut Session, workspace: &Name, which: &Which, why
                           plugin_digest = NULL, why = ?3
                    WHERE id = ?1";
         prepare(session.connection, sql)?.execute(params![number, next.state.as_str(), why]).map_err(unavailable)?;
+        session.changes.moved(number);
         forget_effects(session, number)?;
         let target = target_of(session, number)?;
         surplus_may_go(session, &target.queue, target.row.id, now)?;
@@ -112,7 +115,7 @@ pub(super) fn target_of(session: &mut Session, delivery: i64) -> Result<Rc<Targe
 }
 
 /// A new delivery of what an old one stood for.
-fn copy(session: &Session, old: i64, now: Timestamp) -> Result<i64, InboxError> {
+fn copy(session: &mut Session, old: i64, now: Timestamp) -> Result<i64, InboxError> {
     let connection = session.connection;
     let sql =
         "INSERT INTO delivery (target, notification, plugin, state, created_at, due_at, next_at, cause, level, items,
@@ -122,6 +125,7 @@ fn copy(session: &Session, old: i64, now: Timestamp) -> Result<i64, InboxError> 
     let values = params![old, now.as_millisecond(), Cause::Manual.as_str()];
     prepare(connection, sql)?.execute(values).map_err(unavailable)?;
     let new = connection.last_insert_rowid();
+    session.changes.moved(new);
     // Whoever has it made again wants what was left out as acknowledged, too.
     let sql = "INSERT INTO item (delivery, notification, omitted)
                SELECT ?2, notification, CASE omitted WHEN 1 THEN 1 ELSE 0 END FROM item WHERE delivery = ?1";
@@ -137,6 +141,7 @@ pub(super) fn mark(
     deed: Deed,
     mark: &Mark,
 ) -> Result<Marked, InboxError> {
+    session.changes.at(mark.at);
     let row = session.workspace(workspace)?;
     let mut marked = Marked::default();
     for &seq in seqs {
@@ -156,20 +161,26 @@ pub(super) fn mark(
 }
 
 /// Whether the notification is there.
-fn write_mark(session: &Session, id: i64, deed: Deed, mark: &Mark) -> Result<bool, InboxError> {
+fn write_mark(session: &mut Session, id: i64, deed: Deed, mark: &Mark) -> Result<bool, InboxError> {
     let (at, by, is_agent) = (mark.at.as_millisecond(), &mark.by.name, mark.by.is_agent);
-    let read = "UPDATE notification SET read_by = CASE WHEN read_at IS NULL THEN ?3 ELSE read_by END,
-                       read_agent = CASE WHEN read_at IS NULL THEN ?4 ELSE read_agent END,
-                       read_at = coalesce(read_at, ?2)
-                WHERE id = ?1";
-    let rows = prepare(session.connection, read)?.execute(params![id, at, by, is_agent]).map_err(unavailable)?;
-    if rows > 0 && deed == Deed::Acknowledge {
+    let values = params![id, at, by, is_agent];
+    let read = "UPDATE notification SET read_at = ?2, read_by = ?3, read_agent = ?4 WHERE id = ?1 AND read_at IS NULL";
+    let mut is_new = prepare(session.connection, read)?.execute(values).map_err(unavailable)? > 0;
+    let mut exists = is_new;
+    if !exists {
+        let select = "SELECT 1 FROM notification WHERE id = ?1";
+        exists = prepare(session.connection, select)?.exists([id]).map_err(unavailable)?;
+    }
+    let is_acknowledged = deed == Deed::Acknowledge && exists && {
         let acknowledge = "UPDATE notification SET acknowledged_at = ?2, acknowledged_by = ?3, acknowledged_agent = ?4
                            WHERE id = ?1 AND (acknowledged_at IS NULL OR acknowledged_agent = 1 AND NOT ?4)";
-        let values = params![id, at, by, is_agent];
-        prepare(session.connection, acknowledge)?.execute(values).map_err(unavailable)?;
+        prepare(session.connection, acknowledge)?.execute(values).map_err(unavailable)? > 0
+    };
+    is_new |= is_acknowledged;
+    if is_new {
+        session.changes.marked(id, is_acknowledged, mark);
     }
-    Ok(rows > 0)
+    Ok(exists)
 }
 
 fn suppress_needless(session: &mut Session, notification: i64, now: Timestamp) -> Result<Vec<DeliveryId>, InboxError> {

@@ -1,7 +1,7 @@
 //! How values become columns and columns values.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Params, Row};
 
 use super::errors::unavailable;
 use super::{InboxError, Name};
@@ -112,6 +112,13 @@ pub(super) fn wrong(column: usize) -> rusqlite::Error {
 
 pub(super) fn unreadable(what: &str) -> InboxError {
     InboxError::Unavailable(format!("the store holds a {what} that cannot be read: it was changed by something else"))
+}
+
+/// The numbers that a statement returns.
+pub(super) fn ids(connection: &Connection, sql: &str, values: impl Params) -> Result<Vec<i64>, InboxError> {
+    let mut statement = prepare(connection, sql)?;
+    let found = statement.query_map(values, |row| row.get(0)).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
 }
 
 pub(super) fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<rusqlite::CachedStatement<'a>, InboxError> {

@@ -6,13 +6,14 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
     include_str!("schema/0004.sql"),
     include_str!("schema/0005.sql"),
     include_str!("schema/0006.sql"),
+    include_str!("schema/0007.sql"),
 ];
 
 /// Whether each row's references are looked up as it is written. That finds mistakes of this module, which tests are for; a

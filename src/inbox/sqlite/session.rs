@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 
 use super::adopt::GONE;
 use super::errors::unavailable;
+use super::changes::{self, Changes};
+use super::follow::Followers;
 use super::rows::{prepare, unreadable};
 use super::{InboxError, Name, Store};
 use crate::inbox::book::{Admission, Book, QueueKey, Rule};
@@ -31,6 +33,8 @@ pub(super) struct Session<'c> {
     /// None until one is adopted.
     pub(super) book: Option<Arc<Book>>,
     pub(super) admission: Option<Arc<dyn Admission>>,
+    /// What the open transaction changes, for live readers.
+    pub(super) changes: Changes,
     desk: Arc<Desk>,
     workspaces: HashMap<Name, i64>,
     /// With their rules: forgotten when there is a new book.
@@ -118,6 +122,7 @@ impl Target {
 /// Where the news waits for the one who asks.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
+    pub(super) followers: Followers,
     news: Mutex<News>,
     changed: Notify,
 }
@@ -140,12 +145,14 @@ pub(super) struct Told {
     admitted: usize,
     due: usize,
     stranded: usize,
+    changes: changes::Before,
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn new(connection: &'c Connection, store: Store, desk: Arc<Desk>) -> Self {
+    pub(super) fn new(connection: &'c Connection, store: Store, desk: Arc<Desk>, changes: Changes) -> Self {
         Self {
             connection,
+            changes,
             hot: Hot::default(),
             store,
             book: None,
@@ -161,12 +168,18 @@ impl<'c> Session<'c> {
     }
 
     pub(super) fn told(&self) -> Told {
-        Told { admitted: self.admitted.len(), due: self.due.len(), stranded: self.stranded.len() }
+        Told {
+            admitted: self.admitted.len(),
+            due: self.due.len(),
+            stranded: self.stranded.len(),
+            changes: self.changes.before(),
+        }
     }
 
     /// Something was rolled back: what was to be told of it is not, and no row is remembered any more.
     pub(super) fn undo(&mut self, since: Told) {
         self.forget();
+        self.changes.undo(since.changes);
         self.due.truncate(since.due);
         self.stranded.truncate(since.stranded);
         for (claim, subject) in self.admitted.drain(since.admitted.min(self.admitted.len())..) {
@@ -178,6 +191,7 @@ impl<'c> Session<'c> {
 
     /// The commit holds.
     pub(super) fn tell(&mut self) {
+        self.tell_followers();
         if self.admitted.is_empty() && self.due.is_empty() && self.stranded.is_empty() {
             return;
         }
@@ -195,6 +209,30 @@ impl<'c> Session<'c> {
         news.cancelled = cancelled.into_iter().collect();
         drop(news);
         self.desk.changed.notify_one();
+    }
+
+    fn tell_followers(&mut self) {
+        let written = self.changes.take_written();
+        if self.desk.followers.is_nobody() {
+            return;
+        }
+        for (workspace, last) in written {
+            // Whoever changed something in it has looked it up by its name.
+            let name = self.workspaces.iter().find(|(_, id)| **id == workspace).map(|(name, _)| name.clone());
+            if let Some(name) = name.or_else(|| self.name_of(workspace)) {
+                self.desk.followers.tell(&name, last.unsigned_abs());
+            }
+        }
+    }
+
+    fn name_of(&self, workspace: i64) -> Option<Name> {
+        let mut statement = prepare(self.connection, "SELECT name FROM workspace WHERE id = ?1").ok()?;
+        statement.query_row([workspace], |row| super::rows::name(row, 0)).ok()
+    }
+
+    /// Writes the changes so far; what follows is noted anew.
+    pub(super) fn write_changes(&mut self) -> Result<(), InboxError> {
+        self.changes.write(self.connection)
     }
 
     pub(super) fn forget(&mut self) {
@@ -315,6 +353,7 @@ impl<'c> Session<'c> {
                           started_at = NULL, plugin_digest = NULL, why = ?2
                    WHERE id = ?1";
         prepare(self.connection, sql)?.execute(params![delivery, GONE]).map_err(unavailable)?;
+        self.changes.moved(delivery);
         self.strand(&target.queue);
         Ok(true)
     }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::changes::Changes;
 use super::errors::unavailable;
 use super::log::Bound;
 use super::rows::prepare;
@@ -69,10 +70,11 @@ impl Writer {
         connection: Connection,
         store: Store,
         desk: Arc<Desk>,
+        changes: Changes,
         mut bound: Bound,
     ) -> std::io::Result<Self> {
         let (requests, queue) = mpsc::channel(QUEUE_MAX);
-        let run = move || write(Session::new(&connection, store, desk), queue, &mut bound);
+        let run = move || write(Session::new(&connection, store, desk, changes), queue, &mut bound);
         let thread = std::thread::Builder::new().name("inbox-writer".to_owned()).spawn(run)?;
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
@@ -150,13 +152,20 @@ fn transaction<'c>(session: &mut Session<'c>, work: impl FnOnce(&mut Session<'c>
     done
 }
 
-fn end(session: &Session) -> Ran {
+fn end(session: &mut Session) -> Ran {
+    require_open(session)?;
+    session.write_changes()?;
+    require_open(session)?;
+    execute(session, "COMMIT")
+}
+
+/// SQLite itself rolls back the whole transaction when a statement meets a full or failing disk.
+fn require_open(session: &Session) -> Ran {
     if session.connection.is_autocommit() {
-        // SQLite itself rolls back the whole transaction when a statement meets a full or failing disk.
         let message = "the disk is full or failing: nothing of this write was kept, and it will be tried again";
         return Err(InboxError::Unavailable(message.to_owned()));
     }
-    execute(session, "COMMIT")
+    Ok(())
 }
 
 /// One request fails alone, unless SQLite ended the whole transaction for it.
@@ -166,7 +175,10 @@ fn in_savepoint(session: &mut Session, request: &mut Request) -> Ran {
     }
     let told = session.told();
     execute(session, "SAVEPOINT request")?;
-    let done = guarded(session, request);
+    let mut done = guarded(session, request);
+    if done.is_ok() && !session.connection.is_autocommit() {
+        done = session.write_changes();
+    }
     if !session.connection.is_autocommit() {
         if done.is_err() {
             execute(session, "ROLLBACK TO request")?;
