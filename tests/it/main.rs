@@ -27,6 +27,7 @@ mod mail;
 mod misbehaving;
 mod oauth;
 mod outbox_check;
+mod pages;
 mod peers;
 mod pipeline;
 mod plugins;
