@@ -30,7 +30,8 @@ pub(in super::super) fn conditions(of: &Matcher) -> Vec<(&'static str, String)> 
     let lists = [("Source", &of.source), ("Name", &of.name), ("But not", &of.not), ("Subject", &of.subject)];
     let mut found: Vec<(&str, String)> =
         lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(key, list)| (key, joined(list, "or"))).collect();
-    let level = |level| if level == Level::Urgent { level.to_string() } else { format!("{level} or louder") };
+    let level =
+        |least: Level| if least == Level::Urgent { least.to_string() } else { format!("{least} or louder") };
     found.extend(of.level.map(|least| ("Level", level(least))));
     found
 }
