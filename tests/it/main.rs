@@ -28,6 +28,7 @@ mod mcp;
 mod misbehaving;
 mod oauth;
 mod outbox_check;
+mod pages;
 mod peers;
 mod pipeline;
 mod plugins;

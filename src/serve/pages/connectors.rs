@@ -73,7 +73,7 @@ fn whole(of: &ConnectorJson, may_poll: bool) -> Markup {
                     form.needs-script method="post" action={ "connectors/" (of.name) "/poll" } data-act { button type="submit" { "Read now" } }
                 }
             }
-            @if let Some(reason) = &of.reason { p.why { (said_lines(reason)) } }
+            @if let Some(reason) = &of.reason { p.muted { (said_lines(reason)) } }
             @if let Some(error) = &of.last_error {
                 @if of.failures > 0 {
                     p.why { (said_lines(&error.reason)) }

@@ -76,8 +76,8 @@ fn whole(route: &Route, role: Option<Role>, open: &Open) -> Markup {
                 None => { p.why { "It does not act: its owner is no member of the workspace." } }
             }
             dl.fields {
-                @if asked.is_empty() { div { dt { "When" } dd { "anything comes" } } }
-                @for (key, words) in asked { div { dt { "When " (key) } dd { (said(&words)) } } }
+                @if asked.is_empty() { div { dt { "When" } dd { "whatever comes" } } }
+                @for (key, words) in asked { div { dt { (key) } dd { (said(&words)) } } }
             }
             ul.targets { @for target in &route.deliver { (of_target(route, target, open)) } }
         }

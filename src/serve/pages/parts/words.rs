@@ -2,6 +2,7 @@
 
 use crate::config::{Target, duration_text};
 use crate::inbox::delivery::{OnUnknown, Schedule};
+use crate::notification::Level;
 use crate::route::Matcher;
 use crate::route::timing::{By, Except, Timing, Unless};
 
@@ -24,12 +25,14 @@ pub(in super::super) fn joined(words: &[String], last: &str) -> String {
     }
 }
 
-/// What a route asks for, each condition with its key.
+/// What a route asks for, each condition with what it is about.
 pub(in super::super) fn conditions(of: &Matcher) -> Vec<(&'static str, String)> {
-    let lists = [("source", &of.source), ("name", &of.name), ("not", &of.not), ("subject", &of.subject)];
+    let lists = [("Source", &of.source), ("Name", &of.name), ("But not", &of.not), ("Subject", &of.subject)];
     let mut found: Vec<(&str, String)> =
         lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(key, list)| (key, joined(list, "or"))).collect();
-    found.extend(of.level.map(|level| ("level", format!("{level} or louder"))));
+    let level =
+        |least: Level| if least == Level::Urgent { least.to_string() } else { format!("{least} or louder") };
+    found.extend(of.level.map(|least| ("Level", level(least))));
     found
 }
 
@@ -98,7 +101,6 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::notification::Level;
     use crate::route::timing::{After, AtMost, Collect, Hold};
 
     #[test]
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_told_by_their_keys() {
+    fn conditions_are_told_in_words() {
         let list = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let matcher = Matcher {
             name: list(&["domain.*", "crm.**", "mail"]),
@@ -139,7 +141,7 @@ mod tests {
         };
         let told = conditions(&matcher);
         let expected =
-            [("name", "domain.*, crm.** or mail"), ("not", "domain.test"), ("level", "attention or louder")];
+            [("Name", "domain.*, crm.** or mail"), ("But not", "domain.test"), ("Level", "attention or louder")];
         assert_eq!(told, expected.map(|(key, words)| (key, words.to_owned())));
     }
 }
