@@ -36,3 +36,6 @@ pub const SESSION: Duration = Duration::from_secs(30 * 86_400);
 
 /// The header of our own pages, with the value `1`: no page of another site can send it.
 pub const REQUEST_HEADER: &str = "switchbell-request";
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::body::Bytes;
 use serde::Serialize;
 
-use super::shapes::{DeliveryChangeJson, GapJson, MarkChangeJson, PlaceJson};
+use super::shapes::{DeliveryChangeJson, GapJson, JoinedJson, MarkChangeJson, PlaceJson};
 use crate::inbox::change::Change;
 use crate::inbox::{Changed, InboxError, Marks, Order, Query, Reader};
 use crate::notification::{Name, Notification};
@@ -117,7 +117,8 @@ impl Open {
     fn push(&mut self, change: &Change, frame: Option<String>) {
         self.first.get_or_insert(change.number);
         self.bytes.extend(frame.unwrap_or_default().into_bytes());
-        self.ends.push(End { at: self.bytes.len(), is_work: matches!(change.what, Changed::Delivery { .. }) });
+        let is_work = matches!(change.what, Changed::Delivery { .. } | Changed::Joined { .. });
+        self.ends.push(End { at: self.bytes.len(), is_work });
     }
 
     fn close(mut self) -> Option<Batch> {
@@ -137,7 +138,7 @@ async fn notifications(
         .iter()
         .filter_map(|change| match change.what {
             Changed::Created { seq } | Changed::Gap { seq, .. } => Some(seq),
-            Changed::Marked { .. } | Changed::Delivery { .. } => None,
+            Changed::Marked { .. } | Changed::Delivery { .. } | Changed::Joined { .. } => None,
         })
         .collect();
     seqs.sort_unstable();
@@ -184,6 +185,11 @@ fn frame(workspace: &Name, change: &Change, told: &HashMap<u64, (Notification, M
                 at,
             };
             Some(event(change.number, "delivery.changed", &told))
+        }
+        Changed::Joined { id, into, seq } => {
+            let (id, into, notifications) = (id.to_string(), into.to_string(), vec![*seq]);
+            let told = JoinedJson { id, workspace_id, into, notifications, at };
+            Some(event(change.number, "delivery.joined", &told))
         }
         Changed::Gap { seq, source } => {
             let title = told.get(seq).map(|(notice, _)| notice.event.title.clone());

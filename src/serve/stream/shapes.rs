@@ -41,6 +41,22 @@ pub struct DeliveryChangeJson {
     pub at: String,
 }
 
+/// `delivery.joined`: a delivery that waited became part of a digest, and is no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JoinedJson {
+    /// Which.
+    pub id: String,
+    /// The workspace.
+    pub workspace_id: String,
+    /// The delivery that it is part of now.
+    pub into: String,
+    /// The first notification it stood for.
+    pub notifications: Vec<u64>,
+    /// When.
+    pub at: String,
+}
+
 /// `gap`: a source skipped events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

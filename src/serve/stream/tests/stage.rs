@@ -111,6 +111,7 @@ impl Fake {
             Changed::Marked { is_acknowledged: true, .. } => "notification.acknowledged",
             Changed::Marked { .. } => "notification.read",
             Changed::Delivery { .. } => "delivery.changed",
+            Changed::Joined { .. } => "delivery.joined",
             Changed::Gap { .. } => "gap",
         };
         let all = log.changes.values().map(|change| (change.number, name(change)));
