@@ -93,21 +93,25 @@ fn failed(no_answer: &NoAnswer) -> ExitCode {
 
 /// Opens the store and tells it what targets there are, as a server does at its start.
 async fn alone(file: &Path, places: &Places) -> Result<Desk, ExitCode> {
-    if !places.store.exists() {
-        let store = places.store.display();
-        return Err(fail(format_args!("store {store}: there is none yet: start `switchbell serve`, which makes it")));
-    }
-    let config = load(file)?;
     let clock = Clock::system();
-    let inbox = SqliteInbox::open(&places.store, clock.now()).map_err(|error| match error {
-        InboxError::InUse(_) => fail(silent(&places.store)),
-        other => fail(other),
-    })?;
+    let (inbox, config) = (open_store(places, &clock)?, load(file)?);
     let book = Arc::new(book_without_plugins(&config));
     inbox.adopt(book, None, clock.now()).await.map_err(fail)?;
     tell("no server runs: this is written to the store, and acted on once one does");
     let config = watch::channel(config).1;
-    Ok(Desk { inbox: Arc::new(inbox), clock, config })
+    Ok(Desk { inbox, clock, config })
+}
+
+/// Opens a store that no server has open.
+pub(super) fn open_store(places: &Places, clock: &Clock) -> Result<Arc<SqliteInbox>, ExitCode> {
+    if !places.store.exists() {
+        let store = places.store.display();
+        return Err(fail(format_args!("store {store}: there is none yet: start `switchbell serve`, which makes it")));
+    }
+    SqliteInbox::open(&places.store, clock.now()).map(Arc::new).map_err(|error| match error {
+        InboxError::InUse(_) => fail(silent(&places.store)),
+        other => fail(other),
+    })
 }
 
 /// Why the store can neither be opened nor its server asked.

@@ -79,7 +79,6 @@ fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
         .merge(auth::routes())
-        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))

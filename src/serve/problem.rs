@@ -86,11 +86,11 @@ impl Problem {
             Self::Method(why) => (StatusCode::METHOD_NOT_ALLOWED, "method", "Another method is needed", why),
             Self::Conflict(why) => (StatusCode::CONFLICT, "conflict", "It cannot be done as things stand", why),
             Self::TooLarge(why) => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too much was sent", why),
-            Self::MediaType(why) => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "Another media type is needed", why)
-            }
             Self::Misdirected(why) => {
                 (StatusCode::MISDIRECTED_REQUEST, "misdirected", "This server has another name", why)
+            }
+            Self::MediaType(why) => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "Another media type is needed", why)
             }
             Self::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, "refused", "It was refused", why),
             Self::Dropped(why) => (StatusCode::UNPROCESSABLE_ENTITY, "dropped", "The event would be dropped", why),

@@ -15,6 +15,7 @@ mod notifications;
 mod plugins;
 mod query;
 mod routes;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub(super) fn routes() -> Router<Arc<Served>> {
 fn declared() -> OpenApiRouter<Arc<Served>> {
     OpenApiRouter::new()
         .merge(me::routes())
+        .merge(tokens::routes())
         .merge(notifications::routes())
         .merge(deliveries::routes())
         .merge(routes::routes())
