@@ -88,7 +88,7 @@ fn entry(seq: u64) -> Entry {
     let event = notification(seq).event;
     let effective_level = match seq {
         _ if seq % FEW == 7 => Level::Urgent,
-        _ if seq % 2 == 0 => Level::Attention,
+        _ if seq.is_multiple_of(2) => Level::Attention,
         _ => Level::Info,
     };
     Entry { event, effective_level, owed: Vec::new() }

@@ -152,8 +152,7 @@ pub async fn a_number_that_was_never_told_is_a_cut(place: Place) {
     assert_eq!((ahead.is_cut, ahead.last, ahead.changes), (true, 1, Vec::new()), "the store was another");
     assert!(changes(&stage, u64::MAX).await.is_cut);
     assert!(stage.inbox().changes(&name("nobody"), 1, 10).await.unwrap().is_cut);
-    let now = changes(&stage, 1).await;
-    assert_eq!((now.is_cut, now.last, now.changes), (false, 1, Vec::new()));
+    assert_eq!(changes(&stage, 1).await, Changes { last: 1, ..Changes::default() });
 }
 
 pub async fn only_the_newest_are_kept_and_who_was_away_longer_is_told(place: Place) {
