@@ -45,6 +45,7 @@ mod simulation;
 mod support;
 mod threads;
 mod tidy;
+mod tokens;
 mod tool_calls;
 mod upgrades;
 mod webhooks;
