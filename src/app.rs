@@ -27,7 +27,8 @@ use crate::send::queue::Queues;
 use crate::send::upgrade::{self, Ground, OpenError, Upgrades};
 use crate::send::{Current, Dispatcher, IN_FLIGHT_MAX, Live, Means, Stop, book};
 use crate::serve::auth::Gate;
-use crate::serve::control::{self, Desk};
+use crate::serve::control;
+use crate::serve::desk::Desk;
 use crate::serve::inquiry::{Inquiry, Loading, Sight};
 use crate::serve::stream::Hub;
 use crate::serve::{Served, serve};
@@ -83,6 +84,7 @@ pub struct App {
     address: SocketAddr,
     problems: Vec<PluginProblem>,
     reload: Handle,
+    gate: Gate,
     stop: Stop,
     tasks: JoinSet<()>,
 }
@@ -103,9 +105,7 @@ impl App {
         files::allow_all();
         let store: Arc<dyn Store> = Arc::new(SqliteInbox::open(&config.store, clock.now()).map_err(StartError::Inbox)?);
         let inbox: Arc<dyn Inbox> = Arc::clone(&store) as Arc<dyn Inbox>;
-        let refused = |error| StartError::Listen(config.listen, error);
-        let listener = TcpListener::bind(config.listen).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
+        let (listener, address) = bind(config.listen).await?;
         let keys = Keys::new(&inbox.key());
         let upgrades = open_plugins(&config, &keys, &inbox, &clock).await?;
         let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
@@ -163,22 +163,23 @@ impl App {
             reload: reload.clone(),
             stop: stop.soon.clone(),
         });
-        match control::listen(&config.store) {
-            Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::clone(&served), stop.soon.clone()))),
-            // The work goes on without it.
-            Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
-        }
+        serve_commands(&config, &served, &mut tasks);
         let inbox_of = Arc::clone(&inbox);
         let followers =
             Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, served));
-        Ok(Self { inbox, address, problems, reload, stop, tasks })
+        Ok(Self { inbox, address, problems, reload, gate, stop, tasks })
     }
 
     /// Asks for reloads, and tells how the configuration stands.
     pub fn reload(&self) -> &Handle {
         &self.reload
+    }
+
+    /// Makes tokens and links.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// The store, to be read.
@@ -221,6 +222,21 @@ impl App {
     async fn done_within(&mut self, time: Duration) -> bool {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::time::timeout(time, all).await.is_ok()
+    }
+}
+
+async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let refused = |error| StartError::Listen(listen, error);
+    let listener = TcpListener::bind(listen).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok((listener, address))
+}
+
+/// Listens for commands on this machine. The work goes on without it.
+fn serve_commands(config: &Config, served: &Arc<Served>, tasks: &mut JoinSet<()>) {
+    match control::listen(&config.store) {
+        Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::clone(served), served.stop.clone()))),
+        Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
 use crate::send::book_without_plugins;
 use crate::serve::Seats;
-use crate::serve::control::{Seat, not_polled};
+use crate::serve::seat::{Seat, not_polled};
 use crate::telemetry::{Nobody, Observer};
 
 /// A connector, with its workspace.

@@ -20,7 +20,6 @@ use crate::send::effect::Effects;
 use crate::send::keys::Keys;
 use crate::send::queue::Queues;
 use crate::send::{Current, IN_FLIGHT_MAX, book};
-use crate::serve::control::AnswerJson;
 use crate::serve::inquiry::{
     ExplainAskedJson, ExplainedJson, Inquiry, Loading, NoAnswer, PreviewAskedJson, PreviewedJson, Sight,
 };
@@ -61,14 +60,18 @@ impl Asker {
 
     pub(super) async fn explain(&self, asked: &ExplainAskedJson) -> Result<ExplainedJson, ExitCode> {
         match self {
-            Self::Server(control, workspace) => ask(control, &format!("/workspaces/{workspace}/explain"), asked).await,
+            Self::Server(control, workspace) => {
+                ask(control, &format!("/v1/workspaces/{workspace}/explain"), asked).await
+            }
             Self::Alone(inquiry, workspace) => inquiry.explain(workspace.as_str(), asked).await.map_err(no_answer),
         }
     }
 
     pub(super) async fn preview(&self, asked: &PreviewAskedJson) -> Result<PreviewedJson, ExitCode> {
         match self {
-            Self::Server(control, workspace) => ask(control, &format!("/workspaces/{workspace}/preview"), asked).await,
+            Self::Server(control, workspace) => {
+                ask(control, &format!("/v1/workspaces/{workspace}/preview"), asked).await
+            }
             Self::Alone(inquiry, workspace) => inquiry.preview(workspace.as_str(), asked).await.map_err(no_answer),
         }
     }
@@ -84,28 +87,27 @@ pub(super) fn server(file: &Path, url: &str) -> Result<(Control, BTreeSet<Name>)
 }
 
 async fn ask<T: DeserializeOwned>(control: &Control, path: &str, asked: &impl Serialize) -> Result<T, ExitCode> {
-    match control.post_json::<AnswerJson<T>>(path, asked).await {
-        Ok(AnswerJson { found: Some(found), .. }) => Ok(found),
-        Ok(AnswerJson { nothing, .. }) => Err(no_answer(NoAnswer::Nothing(nothing.unwrap_or_default()))),
-        Err(error) => Err(no_server(&error)),
-    }
+    control.post_json(path, asked).await.map_err(|error| no_server(&error))
 }
 
 pub(super) fn no_server(error: &NoServer) -> ExitCode {
     match error {
         NoServer::NotRunning => fail("--server: no server runs over this store; leave it out to ask the files"),
+        NoServer::Nothing(why) => nothing(why),
         NoServer::Refused(why) => fail(why),
     }
 }
 
 fn no_answer(why: NoAnswer) -> ExitCode {
     match why {
-        NoAnswer::Nothing(why) => {
-            tell(format_args!("switchbell: {why}"));
-            ExitCode::from(FOUND_WRONG)
-        }
+        NoAnswer::Nothing(why) | NoAnswer::Dropped(why) => nothing(&why),
         other => fail(other),
     }
+}
+
+fn nothing(why: &str) -> ExitCode {
+    tell(format_args!("switchbell: {why}"));
+    ExitCode::from(FOUND_WRONG)
 }
 
 /// Everything that a server answers by, from the files; the store is only read.

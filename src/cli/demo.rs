@@ -57,6 +57,10 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         Ok(app) => app,
         Err(error) => return fail(error),
     };
+    match app.gate().operator_link().await {
+        Ok(link) => show(format_args!("The inbox in a browser (the link works once):\n  {}\n", link.unwrap_or_default())),
+        Err(problem) => return fail(problem),
+    }
     tokio::select! {
         () = signals.stop_asked() => {}
         () = app.broken() => return fail(BROKEN),

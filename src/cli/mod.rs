@@ -22,6 +22,7 @@ mod schema;
 mod serve;
 mod table;
 mod test;
+mod token;
 mod way;
 
 use std::collections::BTreeSet;
@@ -85,6 +86,9 @@ enum Command {
     /// Shows what plugins are and want, and what the folder of plugins holds.
     #[command(subcommand)]
     Plugin(plugin::Command),
+    /// Makes, lists and revokes what lets people, programs and agents in.
+    #[command(subcommand)]
+    Token(token::Command),
     /// Serves the inbox over MCP on standard input and output, for programs that start their servers. The variable
     /// SWITCHBELL_TOKEN holds the token.
     Mcp(mcp::Arguments),
@@ -132,6 +136,7 @@ pub fn main() -> ExitCode {
             Command::Test(asked) => test::run(&arguments.config, &asked),
             Command::Reload(asked) => reload::run(&arguments.config, &asked).await,
             Command::Plugin(command) => plugin::run(&arguments.config, &command).await,
+            Command::Token(command) => token::run(&arguments.config, &command).await,
             Command::Mcp(asked) => mcp::run(&arguments.config, &asked).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),

@@ -8,7 +8,7 @@ use super::control::{Control, NoAnswer};
 use super::inbox::open_places;
 use super::output::{fail, print_for_people, print_json, tell};
 use super::{COULD_NOT_RUN, FOUND_WRONG};
-use crate::serve::control::{AsideJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson};
+use crate::serve::shapes::{AsideJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -35,13 +35,13 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
         Err(no_answer) => return failed(&no_answer, &places.store),
     };
     if asked.status {
-        return match control.get::<StatusJson>("/configuration").await {
+        return match control.get::<StatusJson>("/v1/configuration").await {
             Ok(status) => said(asked.json, &status, &standing(&status), is_whole(&status)),
             Err(no_answer) => failed(&no_answer, &places.store),
         };
     }
-    match control.post::<ReloadedJson>("/reload").await {
-        Ok(reloaded) => reload_said(asked.json, &reloaded),
+    match control.post_or::<TakenJson, NotReloadedJson>("/v1/reload").await {
+        Ok(came) => reload_said(asked.json, &ReloadedJson { taken: came.as_ref().ok().cloned(), refused: came.err() }),
         Err(no_answer) => failed(&no_answer, &places.store),
     }
 }
@@ -54,7 +54,7 @@ fn failed(no_answer: &NoAnswer, store: &Path) -> ExitCode {
                 "no server runs on {store}: the next start reads the configuration; `switchbell check` judges it"
             ))
         }
-        NoAnswer::Refused(why) => fail(why),
+        NoAnswer::Nothing(why) | NoAnswer::Refused(why) => fail(why),
     }
 }
 
@@ -189,7 +189,7 @@ fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::control::{CancelledJson, UnloadedJson};
+    use crate::serve::shapes::{CancelledJson, UnloadedJson};
 
     fn mistake(told: &str) -> MistakeJson {
         MistakeJson {

@@ -11,6 +11,7 @@ use super::output::{fail, tell};
 use crate::app::{App, Origin};
 use crate::clock::Clock;
 use crate::config::process_environment;
+use crate::serve::auth::LINK;
 use crate::telemetry::{Nobody, log_to_stderr};
 
 /// Said when a part of the server ended by itself, which it never should.
@@ -41,6 +42,9 @@ pub(super) async fn run(file: &Path) -> ExitCode {
     let outboxes: usize = config.workspaces.values().map(|workspace| workspace.outboxes().count()).sum();
     let (listen, store) = (app.address(), config.store.display());
     tracing::info!(%listen, workspaces = config.workspaces.len(), outboxes, %store, "ready");
+    if listen.ip().is_loopback() {
+        tell_first_link(&app).await;
+    }
     let reload = app.reload().clone();
     loop {
         tokio::select! {
@@ -53,6 +57,21 @@ pub(super) async fn run(file: &Path) -> ExitCode {
     app.stop().await;
     tracing::info!("stopped");
     ExitCode::SUCCESS
+}
+
+/// Shows a link to sign in by, where nobody could sign in so far: whoever reads this runs the server.
+async fn tell_first_link(app: &App) {
+    match app.gate().first_link().await {
+        Ok(Some(link)) => {
+            let minutes = LINK.as_secs() / 60;
+            tell(format_args!(
+                "Nobody can sign in yet. This link signs the operator in, once, within {minutes} minutes:\n  {link}\n\
+                 `switchbell token create --role operator --link` makes another."
+            ));
+        }
+        Ok(None) => {}
+        Err(problem) => tracing::warn!(%problem, "no link to sign in by was made"),
+    }
 }
 
 /// The signal that asks for a reload: SIGHUP, as `kill -HUP` and systemd's `ExecReload` send it.

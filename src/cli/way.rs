@@ -15,7 +15,9 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Deed, Inbox, InboxError};
 use crate::notification::Name;
 use crate::send::book_without_plugins;
-use crate::serve::control::{self, Change, Desk, HandledJson, MarkJson, MarkedJson, WhichJson};
+use crate::serve::auth::Caller;
+use crate::serve::control;
+use crate::serve::desk::{Change, Desk, HandledJson, MarkJson, MarkedJson, WhichJson};
 
 /// Where changes are made.
 #[derive(Debug)]
@@ -48,10 +50,10 @@ impl Way {
     ) -> Result<HandledJson, ExitCode> {
         match self {
             Self::Server(control) => {
-                let path = format!("/workspaces/{workspace}/deliveries/{}", change.as_str());
+                let path = format!("/v1/workspaces/{workspace}/deliveries/{}", change.as_str());
                 control.post_json(&path, which).await.map_err(|no_answer| failed(&no_answer))
             }
-            Self::Alone(desk) => desk.change(workspace.as_str(), change, which).await.map_err(fail),
+            Self::Alone(desk) => desk.change(workspace.as_str(), change, which, &Caller::local()).await.map_err(fail),
         }
     }
 
@@ -62,10 +64,10 @@ impl Way {
                     Deed::Read => "read",
                     Deed::Acknowledge => "acknowledge",
                 };
-                let path = format!("/workspaces/{workspace}/notifications/{deed}");
+                let path = format!("/v1/workspaces/{workspace}/notifications/{deed}");
                 control.post_json(&path, which).await.map_err(|no_answer| failed(&no_answer))
             }
-            Self::Alone(desk) => desk.mark(workspace.as_str(), deed, which).await.map_err(fail),
+            Self::Alone(desk) => desk.mark(workspace.as_str(), deed, which, &Caller::local()).await.map_err(fail),
         }
     }
 }
@@ -73,27 +75,31 @@ impl Way {
 fn failed(no_answer: &NoAnswer) -> ExitCode {
     match no_answer {
         NoAnswer::NotRunning => fail("the server has just stopped: run the command again"),
-        NoAnswer::Refused(why) => fail(why),
+        NoAnswer::Nothing(why) | NoAnswer::Refused(why) => fail(why),
     }
 }
 
 /// Opens the store and tells it what targets there are, as a server does at its start.
 async fn alone(file: &Path, places: &Places) -> Result<Desk, ExitCode> {
-    if !places.store.exists() {
-        let store = places.store.display();
-        return Err(fail(format_args!("store {store}: there is none yet: start `switchbell serve`, which makes it")));
-    }
-    let config = load(file)?;
     let clock = Clock::system();
-    let inbox = SqliteInbox::open(&places.store, clock.now()).map_err(|error| match error {
-        InboxError::InUse(_) => fail(silent(&places.store)),
-        other => fail(other),
-    })?;
+    let (inbox, config) = (open_store(places, &clock)?, load(file)?);
     let book = Arc::new(book_without_plugins(&config));
     inbox.adopt(book, None, clock.now()).await.map_err(fail)?;
     tell("no server runs: this is written to the store, and acted on once one does");
     let config = watch::channel(config).1;
-    Ok(Desk { inbox: Arc::new(inbox), clock, config })
+    Ok(Desk { inbox, clock, config })
+}
+
+/// Opens a store that no server has open.
+pub(super) fn open_store(places: &Places, clock: &Clock) -> Result<Arc<SqliteInbox>, ExitCode> {
+    if !places.store.exists() {
+        let store = places.store.display();
+        return Err(fail(format_args!("store {store}: there is none yet: start `switchbell serve`, which makes it")));
+    }
+    SqliteInbox::open(&places.store, clock.now()).map(Arc::new).map_err(|error| match error {
+        InboxError::InUse(_) => fail(silent(&places.store)),
+        other => fail(other),
+    })
 }
 
 /// Why the store can neither be opened nor its server asked.

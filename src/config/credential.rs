@@ -1,5 +1,7 @@
 //! Texts that look like credentials, written out where a secret should stand.
 
+use serde_json::Value;
+
 use super::code::Code;
 use super::mask::names_credential;
 use super::node::{Entry, Kind, Node};
@@ -97,6 +99,24 @@ fn walk(node: &Node, key: &str, remedy: &str, report: &mut Report) {
 pub(super) fn is_plain(text: &str) -> bool {
     let mut words = text.split([' ', ':']).filter(|word| word.len() < text.len());
     credential(text, "").is_some() || words.any(|word| credential(word, "").is_some())
+}
+
+/// What stands in the place of a text that is not shown.
+const HIDDEN: &str = "(hidden: it looks like a credential)";
+
+/// Settings of a target, fit to be shown to whoever may read routes: texts that are plainly credentials are hidden.
+pub fn shown_settings(settings: &Value) -> Value {
+    shown(settings, "")
+}
+
+fn shown(value: &Value, key: &str) -> Value {
+    match value {
+        Value::String(text) if is_plain(text) || credential(text, key).is_some() => Value::from(HIDDEN),
+        Value::Array(items) => items.iter().map(|item| shown(item, key)).collect(),
+        Value::Object(fields) if fields.len() == 1 && fields.contains_key("secret") => value.clone(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), shown(value, key))).collect(),
+        other => other.clone(),
+    }
 }
 
 /// What a text under a key looks like, if it looks like a credential.

@@ -61,6 +61,7 @@ pub use beside::{FileKind, file_kind, workspace_beside};
 pub use changes::{Change, Changes, How, What};
 pub use check::end_programs;
 pub use code::Code;
+pub use credential::shown_settings;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
 pub use granted::{Granted, Used, granted};

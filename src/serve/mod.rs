@@ -7,11 +7,13 @@ pub mod api;
 pub mod auth;
 mod connection;
 pub mod control;
+pub mod desk;
 mod health;
 pub mod inquiry;
 pub mod mcp;
 pub mod pages;
 pub mod problem;
+pub mod seat;
 pub mod shapes;
 pub mod stream;
 
@@ -32,7 +34,7 @@ use crate::telemetry::metrics::Metrics;
 use connection::{Door, Peer, name_peer};
 
 /// Every connector of a configuration.
-pub type Seats = Arc<Vec<control::Seat>>;
+pub type Seats = Arc<Vec<seat::Seat>>;
 
 /// What is served from.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ pub struct Served {
     /// Every connector, as of now.
     pub seats: watch::Receiver<Seats>,
     /// Changes what is in the store.
-    pub desk: control::Desk,
+    pub desk: desk::Desk,
     /// Changes versions of plugins.
     pub plugins: upgrade::Handle,
     /// Says what would happen, and why.
@@ -77,7 +79,6 @@ fn routes(served: Arc<Served>) -> Router {
     Router::new()
         .merge(health::routes())
         .merge(auth::routes())
-        .merge(auth::sign_in())
         .merge(api::routes())
         .merge(stream::routes())
         .merge(mcp::routes(&served))

@@ -1,13 +1,46 @@
-//! Notifications and deliveries as every surface spells them in JSON. Moments are RFC 3339.
+//! What is read and changed, as every surface spells it in JSON. Moments are RFC 3339.
+
+mod access;
+mod configuration;
+mod connector;
+mod plugin;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::inbox::{Attempt, DeliveryView, Mark, Marks};
 use crate::notification::Notification;
 
+pub use access::{MeJson, WorkspaceJson};
+pub use configuration::{
+    AsideJson, CancelledJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson,
+    UnloadedJson,
+};
+pub use connector::{BudgetJson, ConnectorJson, LastErrorJson, PolledJson};
+pub use plugin::{
+    ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson,
+    VersionRefusedJson, WhichVersionJson,
+};
+
+/// A part of a list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ListJson<T> {
+    /// In the order of the list.
+    pub items: Vec<T>,
+    /// Where to go on: as `before` with the newest first, as `after` with the oldest first. Null when there is no more.
+    pub next: Option<u64>,
+}
+
+impl<T> ListJson<T> {
+    /// A list that fits into one answer.
+    pub fn whole(items: Vec<T>) -> Self {
+        Self { items, next: None }
+    }
+}
+
 /// A notification (product words of the notifications seed).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationJson {
     /// Its number; 0 for one that is in no inbox.
@@ -37,6 +70,7 @@ pub struct NotificationJson {
     /// Where it leads.
     pub link: Option<LinkJson>,
     /// The payload, byte for byte.
+    #[schema(value_type = Option<Object>)]
     pub data: Option<Box<RawValue>>,
     /// When somebody read it first.
     pub read_at: Option<String>,
@@ -49,7 +83,7 @@ pub struct NotificationJson {
 }
 
 /// A link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LinkJson {
     /// A URI.
     pub resource: String,
@@ -84,7 +118,7 @@ impl From<&(Notification, Marks)> for NotificationJson {
 }
 
 /// A delivery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryJson {
     /// Its id.
@@ -120,7 +154,7 @@ pub struct DeliveryJson {
 }
 
 /// An attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptJson {
     /// From 1.

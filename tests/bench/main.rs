@@ -17,6 +17,7 @@ mod restart;
 mod retention;
 mod sandbox;
 mod size;
+mod stream;
 mod swaps;
 mod waiting;
 mod world;
@@ -41,6 +42,7 @@ fn main() {
     let runtime = stepping(&mut builder).enable_all().build().expect("a runtime");
     runtime.block_on(poll::bare_if_asked());
     runtime.block_on(waiting::role_if_asked());
+    runtime.block_on(stream::serve_if_asked());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
     // `cargo bench -- NAME` runs one part.
@@ -79,6 +81,9 @@ fn main() {
         }
         if wanted("latency") {
             latency::run().await;
+        }
+        if wanted("stream") {
+            stream::run().await;
         }
         if wanted("swaps") {
             swaps::run().await;

@@ -256,7 +256,7 @@ where
     }
 }
 
-fn allow_open_files() {
+pub fn allow_open_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("more open files");
 }

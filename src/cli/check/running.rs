@@ -15,6 +15,6 @@ pub(super) async fn run(file: &Path, url: &str, asked: &Arguments) -> ExitCode {
 
 async fn check(file: &Path, url: &str, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let (control, _) = server(file, url)?;
-    let checked: CheckedJson = control.get("/check").await.map_err(|error| no_server(&error))?;
+    let checked: CheckedJson = control.get("/v1/check").await.map_err(|error| no_server(&error))?;
     Ok(show(&checked, asked, "what the server goes by is good"))
 }

@@ -14,7 +14,7 @@ use crate::cli::output::{fail, print_for_people, print_json, tell};
 use crate::cli::serve::Signals;
 use crate::cli::{COULD_NOT_RUN, FOUND_WRONG, load, workspace, workspace_in};
 use crate::notification::Name;
-use crate::serve::control::PolledJson;
+use crate::serve::shapes::PolledJson;
 use crate::telemetry::{log_to_stderr, rounded};
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
     };
     let name = &asked.which.name;
     let polled = match Control::of(&places.store) {
-        Ok(control) => control.post(&format!("/workspaces/{workspace}/connectors/{name}/poll")).await,
+        Ok(control) => control.post(&format!("/v1/workspaces/{workspace}/connectors/{name}/poll")).await,
         Err(no_answer) => Err(no_answer),
     };
     match polled {
@@ -46,7 +46,7 @@ pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
             Ok(polled) => said(asked, &polled),
             Err(code) => code,
         },
-        Err(NoAnswer::Refused(why)) => fail(why),
+        Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => fail(why),
     }
 }
 

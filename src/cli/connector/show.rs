@@ -17,7 +17,7 @@ use crate::config::Places;
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
-use crate::serve::control::ConnectorJson;
+use crate::serve::shapes::{ConnectorJson, WorkspaceJson};
 use crate::telemetry::rounded;
 
 #[derive(Debug, clap::Args)]
@@ -89,17 +89,25 @@ fn places_of(file: &Path, named: Option<&Name>) -> Result<(Places, Option<Name>)
 /// The connectors of one workspace, or of all.
 async fn connectors(places: &Places, only: Option<&Name>) -> Result<Vec<ConnectorJson>, String> {
     let asked = match Control::of(&places.store) {
-        Ok(control) => control.get::<Vec<ConnectorJson>>("/connectors").await,
+        Ok(control) => of_server(&control, only).await,
         Err(no_answer) => Err(no_answer),
     };
     match asked {
-        Ok(mut found) => {
-            found.retain(|connector| only.is_none_or(|only| connector.workspace_id == only.as_str()));
-            Ok(found)
-        }
+        Ok(found) => Ok(found),
         Err(NoAnswer::NotRunning) => remembered(places, only).await,
-        Err(NoAnswer::Refused(why)) => Err(why),
+        Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => Err(why),
     }
+}
+
+async fn of_server(control: &Control, only: Option<&Name>) -> Result<Vec<ConnectorJson>, NoAnswer> {
+    let workspaces: Vec<WorkspaceJson> = control.list("/v1/workspaces").await?;
+    let mut found = Vec::new();
+    for WorkspaceJson { workspace_id, .. } in workspaces {
+        if only.is_none_or(|only| only.as_str() == workspace_id) {
+            found.extend(control.list(&format!("/v1/workspaces/{workspace_id}/connectors")).await?);
+        }
+    }
+    Ok(found)
 }
 
 async fn remembered(places: &Places, only: Option<&Name>) -> Result<Vec<ConnectorJson>, String> {
@@ -191,7 +199,7 @@ fn ahead(moment: Option<&str>, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::control::{BudgetJson, LastErrorJson};
+    use crate::serve::shapes::{BudgetJson, LastErrorJson};
 
     fn connectors() -> Vec<ConnectorJson> {
         let text = |text: &str| Some(text.to_owned());

@@ -16,8 +16,8 @@ use crate::inbox::delivery::State;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{DeliveryId, HANDLED_MAX};
 use crate::notification::Name;
-pub(super) use crate::serve::control::Change;
-use crate::serve::control::{HandledJson, RefusedJson, WhichJson, unnamed};
+pub(super) use crate::serve::desk::Change;
+use crate::serve::desk::{HandledJson, WhichJson, unnamed, why_not};
 
 /// Which deliveries are meant: ids, or filters.
 #[derive(Debug, clap::Args)]
@@ -157,27 +157,13 @@ fn told(change: Change, handled: &HandledJson) -> String {
     text
 }
 
-fn why_not(change: Change, refused: &RefusedJson) -> String {
-    let state = &refused.state;
-    let why = match (change, State::parse(state)) {
-        (_, Some(State::InFlight)) => "its attempt runs; wait for the outcome",
-        (_, None) => "this command does not know that state",
-        (Change::Cancel, Some(_)) => "it is over",
-        (Change::Retry, Some(State::Scheduled | State::Held | State::Collecting | State::Pending | State::Waiting)) => {
-            "it goes by itself"
-        }
-        (Change::Retry, Some(_)) => "its target is no longer in the configuration",
-    };
-    format!("it is {state}: {why}")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
     use expect_test::expect;
 
     use super::*;
-    use crate::serve::control::DoneJson;
+    use crate::serve::desk::{DoneJson, RefusedJson};
 
     #[derive(Debug, Parser)]
     struct Arguments {

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::config::{self, process_environment};
 use crate::inbox::{DeliveryView, Inbox, Page, Which};
 use crate::notification::Name;
-use crate::serve::control::unknown_filter;
+use crate::serve::desk::unknown_filter;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {

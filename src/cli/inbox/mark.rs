@@ -10,7 +10,7 @@ use crate::cli::way::Way;
 use crate::cli::{FOUND_WRONG, workspace};
 use crate::inbox::Deed;
 use crate::notification::Name;
-use crate::serve::control::{MARKED_MAX, MarkJson, MarkedJson};
+use crate::serve::desk::{MARKED_MAX, MarkJson, MarkedJson};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Mark {

@@ -18,7 +18,7 @@ use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
 use crate::send::keys::Keys;
 use crate::send::upgrade::{Ground, Upgrades};
-use crate::serve::control::{ChangedJson, PluginJson, VersionDoneJson, VersionRefusedJson, WhichVersionJson};
+use crate::serve::shapes::{ChangedJson, PluginJson, VersionDoneJson, VersionRefusedJson, WhichVersionJson};
 use crate::wasm::catalog::depot;
 use crate::wasm::catalog::read_file;
 use crate::wasm::{Compiler, Sandbox, Settings};
@@ -78,7 +78,7 @@ pub(super) async fn change(file: &Path, change: Change, asked: &Named) -> ExitCo
 /// The plugins of the running server; none when none runs.
 pub(super) async fn listed(places: &Places) -> Result<Option<Vec<PluginJson>>, ExitCode> {
     let control = Control::of(&places.store).map_err(|no_answer| failed(&no_answer))?;
-    match control.get("/plugins").await {
+    match control.list("/v1/plugins").await {
         Ok(plugins) => Ok(Some(plugins)),
         Err(NoAnswer::NotRunning) => Ok(None),
         Err(no_answer) => Err(failed(&no_answer)),
@@ -120,9 +120,7 @@ impl Way {
 
     async fn load(self, from: PathBuf, bytes: Vec<u8>, signature: Option<String>) -> Result<ChangedJson, ExitCode> {
         match self {
-            Self::Server(control) => {
-                control.load_plugin(&from, bytes, signature.as_deref()).await.map_err(|no_answer| failed(&no_answer))
-            }
+            Self::Server(control) => came(control.load_plugin(&from, bytes, signature.as_deref()).await),
             Self::Alone(mut upgrades) => Ok(upgrades.load(from, bytes, signature).await.into()),
         }
     }
@@ -130,8 +128,8 @@ impl Way {
     async fn change(self, name: &Name, change: Change, version: Option<String>) -> Result<ChangedJson, ExitCode> {
         match self {
             Self::Server(control) => {
-                let path = format!("/plugins/{name}/{}", change.as_str());
-                control.post_json(&path, &WhichVersionJson { version }).await.map_err(|no_answer| failed(&no_answer))
+                let path = format!("/v1/plugins/{name}/{}", change.as_str());
+                came(control.post_json_or(&path, &WhichVersionJson { version }).await)
             }
             Self::Alone(mut upgrades) => {
                 let came = match change {
@@ -163,10 +161,17 @@ async fn alone(file: &Path) -> Result<Upgrades, ExitCode> {
     Ok(upgrades)
 }
 
+fn came(answer: Result<Result<VersionDoneJson, VersionRefusedJson>, NoAnswer>) -> Result<ChangedJson, ExitCode> {
+    match answer.map_err(|no_answer| failed(&no_answer))? {
+        Ok(done) => Ok(ChangedJson { done: Some(done), refused: None }),
+        Err(refused) => Ok(ChangedJson { done: None, refused: Some(refused) }),
+    }
+}
+
 fn failed(no_answer: &NoAnswer) -> ExitCode {
     match no_answer {
         NoAnswer::NotRunning => fail("the server has just stopped: run the command again"),
-        NoAnswer::Refused(why) => fail(why),
+        NoAnswer::Nothing(why) | NoAnswer::Refused(why) => fail(why),
     }
 }
 

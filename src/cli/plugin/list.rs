@@ -13,7 +13,7 @@ use crate::cli::output::{print_for_people, print_json};
 use crate::cli::table::{aligned, count};
 use crate::config::{self, Granted, Used, process_environment};
 use crate::notification::Name;
-use crate::serve::control::{PluginJson, ProbationJson, VersionJson};
+use crate::serve::shapes::{PluginJson, ProbationJson, VersionJson};
 use crate::wasm::catalog::{depot, read_file};
 use crate::wasm::{Catalog, Plugin, PluginProblem, file_digest};
 

@@ -71,6 +71,11 @@ impl Caller {
         Self { token: None, role: Role::Operator, workspace: None, actor, proof: None }
     }
 
+    /// Whether it is a command on this machine, which may name the member it asks for.
+    pub fn is_local(&self) -> bool {
+        self.token.is_none()
+    }
+
     /// Whether the role allows it, in the caller's own workspace.
     pub fn may(&self, right: Right) -> bool {
         match (self.role, right) {

@@ -9,7 +9,6 @@ mod gate;
 mod hosts;
 mod page;
 mod protect;
-mod routes;
 mod scope;
 mod sessions;
 mod sign_in;
@@ -25,12 +24,11 @@ pub use failures::{FAILURES_MAX, WINDOW as FAILURES_WINDOW};
 pub use gate::{Admitted, Gate};
 pub use page::body as sign_in_body;
 pub(super) use protect::protect;
-pub(super) use routes::routes;
 pub use sessions::SESSIONS_MAX;
-pub(super) use sign_in::routes as sign_in;
+pub(super) use sign_in::routes;
 pub use sign_in::to_sign_in;
 pub use text::TokenText;
-pub use tokens::{LABEL_CHARS_MAX, LINK, Made, TOKENS_MAX, Wanted};
+pub use tokens::{LABEL_CHARS_MAX, LINK, Made, Wanted};
 pub use wire::{MadeTokenJson, NewTokenJson, TokenJson};
 
 /// How long a browser stays signed in, unless the token it signed in with ends before.
@@ -38,3 +36,6 @@ pub const SESSION: Duration = Duration::from_secs(30 * 86_400);
 
 /// The header of our own pages, with the value `1`: no page of another site can send it.
 pub const REQUEST_HEADER: &str = "switchbell-request";
+
+#[cfg(test)]
+mod tests;

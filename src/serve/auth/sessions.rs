@@ -46,7 +46,6 @@ impl Gate {
             }
             _ => {
                 self.end_oldest(token.id).await?;
-                self.has_room(TokenKind::Session).await?;
                 self.note_use(&token);
                 self.tokens.add_token(session).await.map_err(unavailable)?
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::gate::unavailable;
-use super::{Caller, Gate, Right, Role, TokenText};
+use super::{Caller, Gate, MadeTokenJson, NewTokenJson, Right, Role, TokenText};
 use crate::clock::later;
 use crate::config::{self, Config};
 use crate::inbox::{Scope, Token, TokenKind};
@@ -12,8 +12,6 @@ use crate::serve::problem::Problem;
 
 /// How long a link that signs in may be redeemed.
 pub const LINK: Duration = Duration::from_secs(600);
-/// Good tokens, links or sessions of one server, each: more than people and agents it serves.
-pub const TOKENS_MAX: usize = 10_000;
 /// Characters of a label.
 pub const LABEL_CHARS_MAX: usize = 100;
 /// Shortest life of a token.
@@ -44,17 +42,35 @@ pub struct Made {
 }
 
 impl Gate {
+    /// Makes a token, or a link, as it is asked for on every surface.
+    ///
+    /// # Errors
+    /// As [`Gate::make`]; [`Problem::Wrong`] names what is missing or too much.
+    pub async fn make_asked(&self, by: &Caller, asked: NewTokenJson) -> Result<MadeTokenJson, Problem> {
+        // Who may not see a workspace learns nothing of its members.
+        if let Some(workspace) = &asked.workspace_id {
+            self.workspace(by, workspace, Right::ChangeWork)?;
+        }
+        self.operate(by, Right::ChangeWork)?;
+        if asked.link && self.base().is_none() {
+            let why = "nobody knows how the server is reached, so there is no link: say `public_url`, or ask while the server runs";
+            return Err(Problem::Conflict(why.to_owned()));
+        }
+        let config = self.config.borrow().clone();
+        let made = self.make(by, asked.wanted(&config)?).await?;
+        Ok(MadeTokenJson::new(made, self))
+    }
+
     /// Makes a token.
     ///
     /// # Errors
-    /// [`Problem::Forbidden`] for what the caller has no right to, [`Problem::Wrong`], [`Problem::Conflict`] when there are too
-    /// many.
+    /// [`Problem::Forbidden`] for what the caller has no right to, [`Problem::Wrong`], [`Problem::Unavailable`] when there are
+    /// too many.
     pub async fn make(&self, by: &Caller, wanted: Wanted) -> Result<Made, Problem> {
         self.may_make(by, &wanted.scope)?;
         check_words(&wanted)?;
         let now = self.clock.now();
         let kind = if wanted.is_link { TokenKind::Link } else { TokenKind::Bearer };
-        self.has_room(kind).await?;
         let text = TokenText::draw(kind)?;
         let life = if wanted.is_link { Some(LINK) } else { wanted.life };
         let mut token = Token {
@@ -72,19 +88,6 @@ impl Gate {
         token.id = self.tokens.add_token(token.clone()).await.map_err(unavailable)?;
         tracing::info!(target: "audit", token = token.id, kind = kind.as_str(), by = %by.actor.name, "token made");
         Ok(Made { token, text })
-    }
-
-    /// Whether there is room for one more of this kind.
-    pub(super) async fn has_room(&self, kind: TokenKind) -> Result<(), Problem> {
-        let now = self.clock.now();
-        let tokens = self.tokens.tokens(now).await.map_err(unavailable)?;
-        let count = tokens.iter().filter(|token| token.kind == kind && token.is_good(now)).count();
-        match count < TOKENS_MAX {
-            true => Ok(()),
-            false => Err(Problem::Conflict(format!(
-                "there are {TOKENS_MAX} good ones of this kind, the most there may be: revoke some (`switchbell token revoke ID`)"
-            ))),
-        }
     }
 
     /// The operator makes any; an admin those of the own workspace that allow less than its own, and its own again.

@@ -115,22 +115,13 @@ impl From<Token> for TokenJson {
 
 impl MadeTokenJson {
     /// What was made, with its text.
-    ///
-    /// # Errors
-    /// When it is a link and nobody knows how the server is reached.
-    pub fn new(made: Made, gate: &Gate) -> Result<Self, Problem> {
+    pub(super) fn new(made: Made, gate: &Gate) -> Self {
         let (token, link) = match made.token.kind {
-            TokenKind::Link => (None, Some(gate.sign_in_url(&made.text).ok_or_else(unreachable)?)),
+            TokenKind::Link => (None, gate.sign_in_url(&made.text)),
             _ => (Some(made.text.as_str().to_owned()), None),
         };
-        Ok(Self { token, link, made: made.token.into() })
+        Self { token, link, made: made.token.into() }
     }
-}
-
-fn unreachable() -> Problem {
-    let why =
-        "nobody knows how the server is reached, so there is no link: say `public_url`, or ask while the server runs";
-    Problem::Conflict(why.to_owned())
 }
 
 impl NewTokenJson {

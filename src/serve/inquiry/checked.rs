@@ -1,6 +1,7 @@
 //! What is wrong with the configuration that is looked at, as far as it shows while it is used.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Inquiry;
 use crate::config::{Problem, Severity, Told};
@@ -8,7 +9,7 @@ use crate::findings::{Findings, Judge};
 use crate::wasm::PluginProblem;
 
 /// What was found, as `switchbell check --json` prints it (docs/check.md).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedJson {
     /// Errors and warnings, file by file, each from top to bottom.
@@ -24,7 +25,7 @@ pub struct CheckedJson {
 }
 
 /// One error or warning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingJson {
     /// `error` or `warning`.
@@ -48,7 +49,7 @@ pub struct FindingJson {
 }
 
 /// Something that was not judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotJudgedJson {
     /// What.
     pub what: String,

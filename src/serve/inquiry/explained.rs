@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::of::Found;
 use crate::route::forecast::{End, Joined, Move, Said, Word};
@@ -13,7 +14,7 @@ use crate::serve::shapes::{DeliveryJson, NotificationJson};
 
 /// What becomes of a notification. Moments are RFC 3339; those called `local` are by the clock of the target's quiet hours,
 /// with its zone.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedJson {
     /// About which.
@@ -37,7 +38,7 @@ pub struct ExplainedJson {
 }
 
 /// A route.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RouteJson {
     /// Its name.
@@ -60,7 +61,7 @@ pub struct RouteJson {
 }
 
 /// A condition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConditionJson {
     /// `source`, `name`, `not`, `subject` or `level`.
     pub field: String,
@@ -73,7 +74,7 @@ pub struct ConditionJson {
 }
 
 /// A target.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetJson {
     /// Its identity.
@@ -105,7 +106,7 @@ pub struct TargetJson {
 }
 
 /// When a target would hear of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForecastJson {
     /// When it would go at the earliest; null where it is needless, or not foreseen.
@@ -123,7 +124,7 @@ pub struct ForecastJson {
 }
 
 /// One time that it is decided what happens next.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveJson {
     /// When.
@@ -143,7 +144,7 @@ pub struct MoveJson {
 }
 
 /// What a part of the timing says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SaidJson {
     /// `unless`, `after`, `hold`, `collect` or `at_most`.
@@ -157,7 +158,7 @@ pub struct SaidJson {
 }
 
 /// A lane.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaneJson {
     /// The plugin's key; null for the lane that a target has to itself.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::clock::Clock;
 use crate::config::{Config, Workspace, hint};
@@ -75,8 +76,10 @@ pub enum Loading {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// There is nothing to answer about: no such notification, or an event that would be dropped.
+    /// There is nothing to answer about: no such notification or recording, or a route that does not match.
     Nothing(String),
+    /// It is about an event that would be dropped.
+    Dropped(String),
     /// What was asked names what is not there.
     Unknown(String),
     /// What was asked makes no sense.
@@ -88,7 +91,7 @@ pub enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing(why) | Self::Unknown(why) | Self::Wrong(why) => out.write_str(why),
+            Self::Nothing(why) | Self::Dropped(why) | Self::Unknown(why) | Self::Wrong(why) => out.write_str(why),
             Self::Store(error) => error.fmt(out),
         }
     }
@@ -103,7 +106,7 @@ impl From<InboxError> for NoAnswer {
 }
 
 /// What is asked to be explained.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ExplainAskedJson {
     /// About what.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::{Inquiry, NoAnswer};
 use crate::config::{Workspace, hint};
@@ -15,12 +16,13 @@ use crate::send::explain::{Stored, ceiling};
 const DELIVERIES_MAX: u32 = 1_000;
 
 /// What a question is about: a number, or an event and its source.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OfJson {
     /// The number of a notification that is in the inbox.
     pub seq: Option<u64>,
     /// An event as an outbox holds it.
+    #[schema(value_type = Option<Object>)]
     pub event: Option<Box<RawValue>>,
     /// The connector that the event is from.
     pub source: Option<String>,
@@ -71,7 +73,7 @@ fn made_up(workspace: &Workspace, event: &RawValue, source: &str, at: Timestamp)
     let source: Name = source.parse().map_err(|_| unknown())?;
     let ceiling = ceiling(workspace, &source).ok_or_else(unknown)?;
     let Judged { event, .. } =
-        judge(event).map_err(|reason| NoAnswer::Nothing(format!("the event would be dropped: {reason}")))?;
+        judge(event).map_err(|reason| NoAnswer::Dropped(format!("the event would be dropped: {reason}")))?;
     let effective_level = event.level.capped(ceiling);
     let notification =
         Notification { workspace: workspace.name.clone(), seq: 0, source, received_at: at, effective_level, event };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::explained::{ConditionJson, ForecastJson};
 use super::of::OfJson;
@@ -14,7 +15,7 @@ use crate::serve::shapes::NotificationJson;
 use crate::wasm::Fault;
 
 /// What is asked to be previewed.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PreviewAskedJson {
     /// Of what; may be left out for a plugin that no route delivers by.
@@ -26,23 +27,25 @@ pub struct PreviewAskedJson {
     /// A plugin with settings that are in no file, in the place of the routes.
     pub ad_hoc: Option<AdHocJson>,
     /// What the effects are answered, in their order, in the form of records; a plain success each when left out.
+    #[schema(value_type = Option<Vec<Object>>)]
     pub answers: Option<Vec<Box<RawValue>>>,
     /// The delivery whose recorded attempt says what they are answered.
     pub recorded: Option<String>,
 }
 
 /// A plugin with settings.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdHocJson {
     /// The plugin.
     pub plugin: String,
     /// As they stand under `with`.
+    #[schema(value_type = Object)]
     pub settings: Value,
 }
 
 /// What would be sent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewedJson {
     /// Of which.
@@ -56,7 +59,7 @@ pub struct PreviewedJson {
 }
 
 /// A route that does not match.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnmatchedJson {
     /// Its name.
     pub route: String,
@@ -65,7 +68,7 @@ pub struct UnmatchedJson {
 }
 
 /// What would become of one target.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewJson {
     /// The route; null for a plugin with settings that are in no file.
@@ -87,6 +90,7 @@ pub struct PreviewJson {
     /// What the plugin would ask for, oldest first.
     pub steps: Vec<StepJson>,
     /// What the plugin ends with; null where it fails or that depends on an answer.
+    #[schema(value_type = Option<Object>)]
     pub end: Option<Box<RawValue>>,
     /// Whether what follows depends on an answer that there is none of.
     pub needs_answer: bool,
@@ -101,21 +105,23 @@ pub struct PreviewJson {
 }
 
 /// A step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepJson {
     /// An effect as it would be sent, or a wait.
+    #[schema(value_type = Option<Object>)]
     pub action: Option<Box<RawValue>>,
     /// Why the guard refuses it.
     pub refused: Option<FaultJson>,
     /// Recipients of a mail that the guard leaves out.
     pub left_out: Vec<LeftOutJson>,
     /// What the plugin was told that came of it.
+    #[schema(value_type = Option<Object>)]
     pub answer: Option<Box<RawValue>>,
 }
 
 /// A recipient that is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOutJson {
     /// The address.
     pub recipient: String,
@@ -126,7 +132,7 @@ pub struct LeftOutJson {
 }
 
 /// A refusal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FaultJson {
     /// In a word.
     pub code: String,

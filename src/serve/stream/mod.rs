@@ -30,6 +30,7 @@ use serde::Deserialize;
 use super::Served;
 use super::auth::{Caller, Right};
 use super::problem::Problem;
+use crate::config::Config;
 use crate::notification::Name;
 pub use hub::Hub;
 pub use places::{READERS_MAX, READERS_PER_TOKEN_MAX};
@@ -40,7 +41,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The routes.
 pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new().route("/v1/workspaces/{workspace}/stream", get(stream))
+    Router::new().route("/v1/workspaces/{ws}/stream", get(stream))
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,20 +89,14 @@ fn start(headers: &HeaderMap, after: Option<u64>) -> Start {
     }
 }
 
-/// Ready when a reader may read no longer: the server stops, or the caller is not let into the workspace any more.
+/// Ready when a reader may read no longer: the server stops, its token is no good any more, or the workspace is gone.
 async fn over(served: Arc<Served>, caller: Caller, workspace: Name) {
     let mut config = served.config.clone();
-    loop {
-        tokio::select! {
-            () = served.stop.cancelled() => return,
-            changed = config.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-            }
-        }
-        if served.gate.workspace(&caller, workspace.as_str(), Right::ReadInbox).is_err() {
-            return;
-        }
+    let is_shut = |_: &Arc<Config>| served.gate.workspace(&caller, workspace.as_str(), Right::ReadInbox).is_err();
+    tokio::select! {
+        () = served.stop.cancelled() => {}
+        () = served.gate.ended(&caller) => {}
+        // It fails when the server stops.
+        _ = config.wait_for(is_shut) => {}
     }
 }

@@ -1,24 +1,10 @@
-//! Versions of plugins, as commands ask for them and see them.
+//! Versions of plugins.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path as Segments, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use axum::routing::{get, post};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{json, text};
-use crate::notification::Name;
 use crate::send::upgrade::{Done, PluginView, Refused, Standing, VersionView, probation};
-use crate::serve::Served;
-use crate::wasm::PLUGIN_BYTES_MAX;
 use crate::wasm::catalog::depot;
 
 /// The header with the text of a minisign signature, in base64.
@@ -27,11 +13,8 @@ pub const SIGNATURE_HEADER: &str = "x-switchbell-signature";
 /// The header with what a person calls the file, in base64.
 pub const FROM_HEADER: &str = "x-switchbell-from";
 
-/// Said when the server stops before it answers.
-const STOPPING: &str = "the server is stopping";
-
 /// A plugin. Moments are RFC 3339.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginJson {
     /// Its name.
@@ -47,7 +30,7 @@ pub struct PluginJson {
 }
 
 /// A version of a plugin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionJson {
     /// What it says it is.
@@ -67,7 +50,7 @@ pub struct VersionJson {
 }
 
 /// How a version does that is watched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbationJson {
     /// Since when.
@@ -81,7 +64,7 @@ pub struct ProbationJson {
 }
 
 /// Which version is meant: its version or the beginning of its digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WhichVersionJson {
     /// None for the one that ran before, or the one that is held.
@@ -89,7 +72,7 @@ pub struct WhichVersionJson {
 }
 
 /// What came of it: one of the two is there.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChangedJson {
     /// It was done.
     pub done: Option<VersionDoneJson>,
@@ -98,7 +81,7 @@ pub struct ChangedJson {
 }
 
 /// What came of a version.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionDoneJson {
     /// The plugin.
@@ -114,6 +97,7 @@ pub struct VersionDoneJson {
     /// Why it is held.
     pub why: Option<String>,
     /// What the gate says.
+    #[schema(value_type = Option<Object>)]
     pub report: Option<Value>,
     /// The same for a person.
     pub told: Option<String>,
@@ -122,12 +106,13 @@ pub struct VersionDoneJson {
 }
 
 /// Why nothing was changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionRefusedJson {
     /// What is wrong, and what to do.
     pub why: String,
     /// What the gate says, where it came so far.
+    #[schema(value_type = Option<Object>)]
     pub report: Option<Value>,
     /// The same for a person.
     pub told: Option<String>,
@@ -203,58 +188,4 @@ impl From<probation::Standing> for ProbationJson {
     fn from(of: probation::Standing) -> Self {
         Self { since: of.since.to_string(), ended: of.ended, judged: of.judged, at_fault: of.attributed }
     }
-}
-
-/// The routes of plugins.
-pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new()
-        .route("/plugins", get(list).post(load).layer(DefaultBodyLimit::max(PLUGIN_BYTES_MAX + 1)))
-        .route("/plugins/{name}/rollback", post(roll_back))
-        .route("/plugins/{name}/approve", post(approve))
-}
-
-async fn list(State(served): State<Arc<Served>>) -> Response {
-    match served.plugins.list().await {
-        Some(views) => json(StatusCode::OK, &views.into_iter().map(PluginJson::from).collect::<Vec<_>>()),
-        None => text(StatusCode::SERVICE_UNAVAILABLE, STOPPING.to_owned()),
-    }
-}
-
-async fn load(State(served): State<Arc<Served>>, headers: HeaderMap, body: Bytes) -> Response {
-    let (from, signature) = match (header(&headers, FROM_HEADER), header(&headers, SIGNATURE_HEADER)) {
-        (Ok(from), Ok(signature)) => (from.unwrap_or_default(), signature),
-        (Err(why), _) | (_, Err(why)) => return text(StatusCode::BAD_REQUEST, why),
-    };
-    changed(served.plugins.load(PathBuf::from(from), body.to_vec(), signature).await)
-}
-
-/// A text in base64.
-fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, String> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    let bytes = STANDARD.decode(value).map_err(|error| format!("{name}: {error}"))?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-async fn roll_back(State(served): State<Arc<Served>>, Segments(name): Segments<String>, body: Bytes) -> Response {
-    match meant(&name, &body) {
-        Ok((name, version)) => changed(served.plugins.roll_back(name, version).await),
-        Err(why) => text(StatusCode::BAD_REQUEST, why),
-    }
-}
-
-async fn approve(State(served): State<Arc<Served>>, Segments(name): Segments<String>, body: Bytes) -> Response {
-    match meant(&name, &body) {
-        Ok((name, version)) => changed(served.plugins.approve(name, version).await),
-        Err(why) => text(StatusCode::BAD_REQUEST, why),
-    }
-}
-
-fn meant(name: &str, body: &[u8]) -> Result<(Name, Option<String>), String> {
-    let name = name.parse().map_err(|error| format!("{name:?}: {error}"))?;
-    let WhichVersionJson { version } = super::asked(body).map_err(|refusal| refusal.to_string())?;
-    Ok((name, version))
-}
-
-fn changed(came: Result<Done, Refused>) -> Response {
-    json(StatusCode::OK, &ChangedJson::from(came))
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use utoipa::ToSchema;
 
 use crate::clock::Clock;
 use crate::config::{Config, Workspace, hint};
 use crate::inbox::delivery::State;
 use crate::inbox::{Actor, Deed, DeliveryId, HANDLED_MAX, Handled, Inbox, InboxError, Mark, Marked, Which};
 use crate::notification::Name;
+use crate::serve::auth::Caller;
 
 /// Notifications that one request may mark: as many as deliveries it may move.
 pub const MARKED_MAX: u32 = HANDLED_MAX;
@@ -56,18 +58,20 @@ impl Change {
 }
 
 /// Which deliveries are meant: these ids, or all that the filters allow. Without either, `all` must be said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WhichJson {
-    /// These, at most [`HANDLED_MAX`].
+    /// These, 1,000 at most.
+    #[schema(max_items = 1000)]
     pub ids: Vec<String>,
-    /// In one of these states; those of [`Change::states`] when there are neither states nor ids.
+    /// In one of these states. Without states and ids: dead and blocked ones to retry, those that are not over to cancel.
     pub states: Vec<String>,
     /// Of this route.
     pub route: Option<String>,
     /// Of this plugin.
     pub plugin: Option<String>,
     /// Made at or after this moment, RFC 3339.
+    #[schema(format = DateTime)]
     pub since: Option<String>,
     /// Of this notification.
     pub seq: Option<u64>,
@@ -89,7 +93,7 @@ pub fn unnamed(change: Change) -> String {
 }
 
 /// What became of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HandledJson {
     /// Those that were changed.
@@ -103,7 +107,7 @@ pub struct HandledJson {
 }
 
 /// A delivery that was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DoneJson {
     /// Which.
@@ -113,7 +117,7 @@ pub struct DoneJson {
 }
 
 /// A delivery that was not changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RefusedJson {
     /// Which.
     pub id: String,
@@ -122,20 +126,22 @@ pub struct RefusedJson {
 }
 
 /// Which notifications are marked, and by whom.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MarkJson {
-    /// Their numbers, at most [`MARKED_MAX`].
+    /// Their numbers, 1 to 1,000.
+    #[schema(required, min_items = 1, max_items = 1000)]
     pub seqs: Vec<u64>,
-    /// A member; may be left out when there is one.
+    /// A member; may be left out when there is one. Only commands on the server's own machine say it: whoever has a token
+    /// marks in its name.
     pub by: Option<String>,
 }
 
 /// What became of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedJson {
-    /// The member.
+    /// Who marked them: a member, a consumer or the operator.
     pub by: String,
     /// Those that are marked, now or before.
     pub seqs: Vec<u64>,
@@ -152,6 +158,10 @@ pub enum Refusal {
     Unknown(String),
     /// What was asked makes no sense.
     Wrong(String),
+    /// Whoever asks may not say that.
+    Forbidden(String),
+    /// It cannot be done as things stand.
+    Conflict(String),
     /// The store cannot do it.
     Store(InboxError),
 }
@@ -159,7 +169,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(why) | Self::Wrong(why) => out.write_str(why),
+            Self::Unknown(why) | Self::Wrong(why) | Self::Forbidden(why) | Self::Conflict(why) => out.write_str(why),
             Self::Store(error) => error.fmt(out),
         }
     }
@@ -178,17 +188,20 @@ impl Desk {
     ///
     /// # Errors
     /// When nothing was changed, and why.
-    pub async fn change(&self, workspace: &str, change: Change, asked: &WhichJson) -> Result<HandledJson, Refusal> {
+    pub async fn change(
+        &self,
+        workspace: &str,
+        change: Change,
+        asked: &WhichJson,
+        caller: &Caller,
+    ) -> Result<HandledJson, Refusal> {
         let config = self.config.borrow().clone();
         let workspace = known(&config, workspace)?;
         let which = which(change, asked)?;
         let (route, plugin) = (which.route.clone(), which.plugin.clone());
         let handled = match change {
             Change::Retry => self.inbox.retry(&workspace.name, which, self.clock.now()).await?,
-            Change::Cancel => {
-                let why = "cancelled by a person on the command line".to_owned();
-                self.inbox.cancel(&workspace.name, which, why).await?
-            }
+            Change::Cancel => self.inbox.cancel(&workspace.name, which, cancelled_by(caller)).await?,
         };
         // Deliveries of a route that is gone can still be meant: only what matches nothing is a mistake.
         let is_nothing = handled.done.is_empty() && handled.refused.is_empty() && handled.missing.is_empty();
@@ -198,28 +211,84 @@ impl Desk {
         }
     }
 
-    /// Marks notifications of a workspace as read or acknowledged by a person.
+    /// Retries or cancels one delivery of a workspace.
+    ///
+    /// # Errors
+    /// When nothing was changed, and why.
+    pub async fn change_one(
+        &self,
+        workspace: &str,
+        change: Change,
+        id: &DeliveryId,
+        caller: &Caller,
+    ) -> Result<DoneJson, Refusal> {
+        let asked = WhichJson { ids: vec![id.to_string()], ..WhichJson::default() };
+        let handled = self.change(workspace, change, &asked, caller).await?;
+        match (handled.done.into_iter().next(), handled.refused.first()) {
+            (Some(done), _) => Ok(done),
+            (None, Some(refused)) => Err(Refusal::Conflict(format!("delivery {id}: {}", why_not(change, refused)))),
+            (None, None) => Err(Refusal::Unknown(format!("workspace {workspace} has no delivery {id}"))),
+        }
+    }
+
+    /// Marks notifications of a workspace as read or acknowledged: by whoever asks, or, on this machine, by a member.
     ///
     /// # Errors
     /// When nothing was marked, and why.
-    pub async fn mark(&self, workspace: &str, deed: Deed, asked: &MarkJson) -> Result<MarkedJson, Refusal> {
+    pub async fn mark(
+        &self,
+        workspace: &str,
+        deed: Deed,
+        asked: &MarkJson,
+        caller: &Caller,
+    ) -> Result<MarkedJson, Refusal> {
         let config = self.config.borrow().clone();
         let workspace = known(&config, workspace)?;
-        let by = member(workspace, asked.by.as_deref())?;
+        let by = match (caller.is_local(), asked.by.as_deref()) {
+            (true, named) => Actor { name: member(workspace, named)?, is_agent: false },
+            (false, None) => caller.actor.clone(),
+            (false, Some(_)) => {
+                let why = "by: a token marks in its own name: leave `by` out, or use the token of that member";
+                return Err(Refusal::Forbidden(why.to_owned()));
+            }
+        };
         if asked.seqs.is_empty() || asked.seqs.len() > MARKED_MAX as usize {
             let count = asked.seqs.len();
             return Err(Refusal::Wrong(format!("{count} notifications: name 1 to {MARKED_MAX} in one request")));
         }
-        let mark = Mark { at: self.clock.now(), by: Actor { name: by.clone(), is_agent: false } };
+        let mark = Mark { at: self.clock.now(), by };
+        let by = mark.by.name.clone();
         let Marked { seqs, missing, suppressed } =
             self.inbox.mark(&workspace.name, asked.seqs.clone(), deed, mark).await?;
         Ok(MarkedJson { by, seqs, missing, suppressed: suppressed.iter().map(DeliveryId::to_string).collect() })
     }
 }
 
+fn cancelled_by(caller: &Caller) -> String {
+    match caller.is_local() {
+        true => "cancelled by a person on the command line".to_owned(),
+        false => format!("cancelled by {}", caller.actor.name),
+    }
+}
+
+/// Why a delivery in this state was not changed.
+pub fn why_not(change: Change, refused: &RefusedJson) -> String {
+    let state = &refused.state;
+    let why = match (change, State::parse(state)) {
+        (_, Some(State::InFlight)) => "its attempt runs; wait for the outcome",
+        (_, None) => "this command does not know that state",
+        (Change::Cancel, Some(_)) => "it is over",
+        (Change::Retry, Some(State::Scheduled | State::Held | State::Collecting | State::Pending | State::Waiting)) => {
+            "it goes by itself"
+        }
+        (Change::Retry, Some(_)) => "its target is no longer in the configuration",
+    };
+    format!("it is {state}: {why}")
+}
+
 fn known<'c>(config: &'c Config, name: &str) -> Result<&'c Workspace, Refusal> {
     if config.aside.iter().any(|aside| aside.as_str() == name) {
-        return Err(Refusal::Wrong(format!(
+        return Err(Refusal::Conflict(format!(
             "workspace {name} is set aside: its file has mistakes, which `switchbell check` shows: mend them first"
         )));
     }

@@ -1,25 +1,18 @@
-//! Reloads, and how the configuration stands, as commands ask for them and see them.
+//! Reloads, and how the configuration stands.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
-use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::json;
 use crate::config::{Change, Problem, Problems, What};
 use crate::notification::Name;
 use crate::reload::{Refused, Status, Taken};
-use crate::serve::Served;
 
 /// What came of a reload: one of the two is there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReloadedJson {
     /// It was taken.
     pub taken: Option<TakenJson>,
@@ -28,7 +21,7 @@ pub struct ReloadedJson {
 }
 
 /// A reload that was taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TakenJson {
     /// What differs.
@@ -52,7 +45,7 @@ pub struct TakenJson {
 }
 
 /// One thing that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeJson {
     /// The workspace; null for what is the operator's.
@@ -68,7 +61,7 @@ pub struct ChangeJson {
 }
 
 /// Deliveries of one target that were cancelled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelledJson {
     /// The workspace.
@@ -82,7 +75,7 @@ pub struct CancelledJson {
 }
 
 /// A plugin whose version may not run any more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnloadedJson {
     /// The plugin.
     pub name: String,
@@ -93,9 +86,10 @@ pub struct UnloadedJson {
 }
 
 /// A mistake, or what deserves a look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MistakeJson {
     /// The file.
+    #[schema(value_type = String)]
     pub file: PathBuf,
     /// From 1.
     pub line: Option<usize>,
@@ -110,7 +104,7 @@ pub struct MistakeJson {
 }
 
 /// A workspace whose file has mistakes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AsideJson {
     /// The workspace.
@@ -122,7 +116,7 @@ pub struct AsideJson {
 }
 
 /// Why nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotReloadedJson {
     /// The reason, for a person.
     pub why: String,
@@ -133,7 +127,7 @@ pub struct NotReloadedJson {
 }
 
 /// How the configuration stands. Moments are RFC 3339.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusJson {
     /// When it was taken last; at the start first.
@@ -251,17 +245,4 @@ fn aside(of: &BTreeMap<Name, Problems>) -> Vec<AsideJson> {
         omitted: problems.omitted,
     };
     of.iter().map(json).collect()
-}
-
-/// The routes of the configuration.
-pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new().route("/reload", post(reload)).route("/configuration", get(status))
-}
-
-async fn reload(State(served): State<Arc<Served>>) -> Response {
-    json(StatusCode::OK, &ReloadedJson::from(served.reload.reload().await))
-}
-
-async fn status(State(served): State<Arc<Served>>) -> Response {
-    json(StatusCode::OK, &StatusJson::from(served.reload.status()))
 }

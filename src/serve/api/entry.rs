@@ -1,0 +1,222 @@
+//! How a request is let in and read: who asks, whether that one may, what stands in the path, the query and the body.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use crate::inbox::DeliveryId;
+use crate::serve::Served;
+use crate::serve::auth::{Admitted, Caller, Right};
+use crate::serve::problem::Problem;
+
+/// Largest body that names things, in bytes: 1,000 ids or numbers fit in, with room.
+pub(super) const NAMING_BYTES_MAX: usize = 64 << 10;
+
+/// Largest question, in bytes: an event, settings and a file of answers.
+pub(super) const QUESTION_BYTES_MAX: usize = 8 << 20;
+
+/// How long a body may take to come.
+const BODY_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// What an operation needs.
+pub(super) trait Needs: Send + Sync + 'static {
+    /// The right.
+    const RIGHT: Right;
+}
+
+macro_rules! needs {
+    ($($name:ident),*) => {
+        $(#[doc = concat!("[`Right::", stringify!($name), "`].")]
+        #[derive(Debug)]
+        pub(super) struct $name;
+
+        impl Needs for $name {
+            const RIGHT: Right = Right::$name;
+        })*
+    };
+}
+
+needs!(ReadInbox, Mark, ReadWork, ChangeWork);
+
+/// A query that has no parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// A request about a workspace whose sender may make it.
+#[derive(Debug)]
+pub(super) struct Within<N, Q = Nothing> {
+    pub(super) caller: Caller,
+    pub(super) admitted: Admitted,
+    pub(super) query: Q,
+    needs: PhantomData<N>,
+}
+
+impl<N, Q> Within<N, Q> {
+    /// The workspace's name.
+    pub(super) fn name(&self) -> &str {
+        self.admitted.name().as_str()
+    }
+}
+
+impl<N: Needs, Q: DeserializeOwned> FromRequestParts<Arc<Served>> for Within<N, Q> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, served).await?;
+        let segments = RawPathParams::from_request_parts(parts, served).await;
+        let segments = segments.map_err(|error| Problem::Unknown(error.body_text()))?;
+        let workspace = segments.iter().find(|(key, _)| *key == "ws").map_or("", |(_, name)| name);
+        let admitted = served.gate.workspace(&caller, workspace, N::RIGHT)?;
+        Ok(Self { caller, admitted, query: query(parts, served).await?, needs: PhantomData })
+    }
+}
+
+/// A request that only the operator may make.
+#[derive(Debug)]
+pub(super) struct Operating;
+
+impl FromRequestParts<Arc<Served>> for Operating {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, served).await?;
+        served.gate.operate(&caller, Right::Operate)?;
+        query::<Nothing>(parts, served).await.map(|_| Self)
+    }
+}
+
+/// A request that everybody may make who is known.
+#[derive(Debug)]
+pub(super) struct Anybody(pub(super) Caller);
+
+impl FromRequestParts<Arc<Served>> for Anybody {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, served).await?;
+        query::<Nothing>(parts, served).await.map(|_| Self(caller))
+    }
+}
+
+/// The query; a parameter that the operation does not have is refused by its name.
+async fn query<Q: DeserializeOwned>(parts: &mut Parts, served: &Arc<Served>) -> Result<Q, Problem> {
+    let found = Query::<Q>::from_request_parts(parts, served).await;
+    found.map(|Query(query)| query).map_err(|error| Problem::Wrong(error.body_text()))
+}
+
+/// The path of what belongs to a workspace.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it only describes the segment that `Within` reads")]
+pub(super) struct InWorkspace {
+    /// The workspace.
+    #[param(pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    ws: String,
+}
+
+/// A notification in a path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ASeq {
+    /// The number of a notification.
+    pub(super) seq: u64,
+}
+
+/// A delivery in a path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AnId {
+    /// The id of a delivery, such as 5f3a9c01-17.
+    #[param(pattern = "^[0-9a-f]{8}-[1-9][0-9]{0,17}$")]
+    id: String,
+}
+
+impl AnId {
+    /// The id.
+    pub(super) fn parse(&self) -> Result<DeliveryId, Problem> {
+        self.id.parse().map_err(|why| Problem::Unknown(format!("{:?}: {why}", self.id)))
+    }
+}
+
+/// Something that has a name, in a path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AName {
+    /// Its name.
+    #[param(pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    pub(super) name: String,
+}
+
+/// What stands in the path besides the workspace.
+#[derive(Debug)]
+pub(super) struct Segments<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Served>> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, served).await {
+            Ok(Path(found)) => Ok(Self(found)),
+            Err(error) => Err(Problem::Unknown(format!("there is nothing here: {}", error.body_text()))),
+        }
+    }
+}
+
+/// A body of JSON, of `MAX` bytes at most.
+#[derive(Debug)]
+pub(super) struct Asked<T, const MAX: usize>(pub(super) T);
+
+impl<T: DeserializeOwned, const MAX: usize> FromRequest<Arc<Served>> for Asked<T, MAX> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _served: &Arc<Served>) -> Result<Self, Problem> {
+        let bytes = body(request, &["application/json"], MAX).await?;
+        let wrong = |error: serde_json::Error| Problem::Wrong(format!("the body is not what this takes: {error}"));
+        serde_json::from_slice(&bytes).map(Self).map_err(wrong)
+    }
+}
+
+/// A body of one of these media types, of so many bytes at most. Nothing of it is read before the type is known.
+pub(super) async fn body(request: Request, media_types: &[&str], bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let said = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = said.split(';').next().unwrap_or_default().trim();
+    if !media_types.iter().any(|known| essence.eq_ignore_ascii_case(known)) {
+        let known = media_types.join(" or ");
+        return Err(Problem::MediaType(format!("the body is {essence:?}: send it with `Content-Type: {known}`")));
+    }
+    let too_large = || Problem::TooLarge(format!("the body has more than {bytes_max} bytes, which is the most here"));
+    let length = request.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > bytes_max as u64) {
+        return Err(too_large());
+    }
+    let whole = tokio::time::timeout(BODY_TIME_MAX, read(request.into_body(), bytes_max)).await;
+    match whole.map_err(|_late| Problem::Wrong(format!("the body did not come within {BODY_TIME_MAX:?}")))? {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(too_large()),
+        Err(error) => Err(Problem::Wrong(format!("the body did not come whole: {error}"))),
+    }
+}
+
+/// All of a body; nothing where it is longer.
+async fn read(body: Body, bytes_max: usize) -> Result<Option<Vec<u8>>, axum::Error> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        if bytes.len() + chunk.len() > bytes_max {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Some(bytes))
+}
