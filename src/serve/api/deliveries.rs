@@ -42,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Served>> {
 pub(super) struct DeliveriesAsked {
     /// In one of these states, with commas between them.
     #[serde(default, deserialize_with = "listed")]
-    #[param(required = false, style = Form, explode = false, value_type = Vec<StateJson>, min_items = 1, max_items = 1000)]
+    #[param(inline, required = false, style = Form, explode = false, value_type = Vec<StateJson>, min_items = 1, max_items = 1000)]
     state: Vec<StateName>,
     /// Of this route.
     #[param(pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]

@@ -117,10 +117,10 @@ impl Stage {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let socket = self.posting.world.path("data/switchbell.db.sock");
         let client = reqwest::Client::builder().unix_socket(socket).no_proxy().build().unwrap();
-        let answer = client.post("http://switchbell/reload").send().await.unwrap().text().await.unwrap();
-        let mut answer: Value = serde_json::from_str(&answer).unwrap();
-        assert!(answer["refused"].is_null(), "{answer}");
-        answer["taken"].take()
+        let answer = client.post("http://switchbell/v1/reload").send().await.unwrap();
+        let (status, taken) = (answer.status(), answer.text().await.unwrap());
+        assert_eq!(status, 200, "{taken}");
+        serde_json::from_str(&taken).unwrap()
     }
 
     pub fn json(&self, arguments: &[&str]) -> Value {
