@@ -18,6 +18,8 @@ struct Stage {
 
 impl Stage {
     async fn start(operator: &str) -> Self {
+        // Every client needs it, whatever it speaks.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let sink = Sink::start().await;
         let world = World::new(&sink, "{ outbox: { run: [cat], workspaces: [acme] } }", &World::stdio_connector());
         let file = std::fs::read_to_string(world.config()).unwrap();
@@ -133,7 +135,7 @@ async fn without_a_server_tokens_are_made_in_the_store_itself() {
     assert_eq!(me["role"], "admin");
     let id = made["made"]["id"].to_string();
     server.stop(rustix::process::Signal::TERM);
-    assert_eq!(world.json(&sink, &["token", "revoke", &id])["revokedAt"].as_str().map(str::len).is_some(), true);
+    assert!(world.json(&sink, &["token", "revoke", &id])["revokedAt"].is_string());
 }
 
 #[tokio::test]
