@@ -326,3 +326,18 @@ async fn a_member_who_is_taken_out_of_the_file_is_out_with_the_reload() {
     let gone = problem(stage.get("/v1/workspaces/acme/notifications", &token).await, 401).await;
     assert!(gone["detail"].as_str().unwrap().contains("reader@example.com"), "{gone}");
 }
+
+#[tokio::test]
+async fn a_message_links_to_the_inbox_where_it_is_known_how_the_server_is_reached() {
+    let sink = Sink::start().await;
+    let world = World::new(&sink, "{ outbox: { run: [cat], workspaces: [acme] } }", &World::stdio_connector());
+    let file = std::fs::read_to_string(world.config()).unwrap();
+    let body = || {
+        let preview = world.json(&sink, &["preview", "--source", "registrar", "--name", "domain.active"]);
+        preview["targets"][0]["steps"][0]["action"]["http"]["body"].as_str().unwrap().to_owned()
+    };
+    assert!(!body().contains("Open the inbox"), "a port that the system chooses is not known before");
+    world.write("switchbell.yaml", &format!("{file}public_url: https://bell.example.com\n"));
+    let with_link = body();
+    assert!(with_link.contains("https://bell.example.com/w/acme/inbox\""), "{with_link}");
+}
