@@ -117,14 +117,8 @@ impl App {
         let connectors = making.connectors(&config);
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
         let effects = effects.calling(Arc::clone(&connectors) as Arc<dyn Tools>);
-        let means = Arc::new(Means {
-            live: Live::new(Current { config: Arc::clone(&config), catalog, book: Arc::new(book) }),
-            effects: effects.clone(),
-            clock: clock.clone(),
-            inbox: Arc::clone(&inbox),
-            queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
-            keys,
-        });
+        let current = Current { config: Arc::clone(&config), catalog, book: Arc::new(book) };
+        let means = means(current, &effects, (&clock, &inbox), keys);
         let metrics = Arc::new(Metrics::default());
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
         let stop = Stop::default();
@@ -238,6 +232,18 @@ fn serve_commands(config: &Config, served: &Arc<Served>, tasks: &mut JoinSet<()>
         Ok(socket) => drop(tasks.spawn(control::serve(socket, Arc::clone(served), served.stop.clone()))),
         Err(error) => tracing::warn!(%error, "commands such as `connector poll` cannot reach this server"),
     }
+}
+
+/// What attempts are made with.
+fn means(current: Current, effects: &Effects, (clock, inbox): (&Clock, &Arc<dyn Inbox>), keys: Keys) -> Arc<Means> {
+    Arc::new(Means {
+        live: Live::new(current),
+        effects: effects.clone(),
+        clock: clock.clone(),
+        inbox: Arc::clone(inbox),
+        queues: Queues::new(clock.clone(), IN_FLIGHT_MAX),
+        keys,
+    })
 }
 
 /// Answers questions by what the server works with at that moment.

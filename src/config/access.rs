@@ -36,19 +36,25 @@ impl Access {
 }
 
 impl Config {
-    /// Where a person sees these notifications of a workspace; none where nobody knows how the server is reached.
+    /// Where a person sees these notifications of a workspace; none where nobody knows how the server is reached. A number of
+    /// 0 is that of one that is in no inbox.
     pub fn inbox_url(&self, workspace: &Name, seqs: &[u64]) -> Option<String> {
-        let inbox = self.access.base(self.listen)?.join(&format!("w/{workspace}/inbox")).ok()?.to_string();
-        Some(match seqs {
-            [] => inbox,
-            [seq] => format!("{inbox}/{seq}"),
-            seqs => {
-                let list: Vec<String> = seqs.iter().map(u64::to_string).collect();
-                let all = format!("{inbox}?seqs={}", list.join(","));
-                if all.len() <= DIGEST_URL_CHARS_MAX { all } else { inbox }
-            }
-        })
+        inbox_url(&self.access.base(self.listen)?, workspace, seqs)
     }
+}
+
+fn inbox_url(base: &Url, workspace: &Name, seqs: &[u64]) -> Option<String> {
+    let inbox = base.join(&format!("w/{workspace}/inbox")).ok()?.to_string();
+    let seqs: Vec<u64> = seqs.iter().copied().filter(|seq| *seq != 0).collect();
+    Some(match seqs.as_slice() {
+        [] => inbox,
+        [seq] => format!("{inbox}/{seq}"),
+        seqs => {
+            let list: Vec<String> = seqs.iter().map(u64::to_string).collect();
+            let all = format!("{inbox}?seqs={}", list.join(","));
+            if all.len() <= DIGEST_URL_CHARS_MAX { all } else { inbox }
+        }
+    })
 }
 
 #[cfg(test)]
@@ -74,6 +80,20 @@ mod tests {
         check(None, "[::1]:7420", Some("http://[::1]:7420/"));
         check(None, "127.0.0.1:0", None);
         check(None, "0.0.0.0:7420", None);
+    }
+
+    #[test]
+    fn a_message_links_to_what_it_is_about() {
+        let base = Url::parse("https://bell.example.com").unwrap();
+        let check = |seqs: &[u64], expected: &str| {
+            let found = inbox_url(&base, &"acme".parse().unwrap(), seqs).unwrap();
+            assert_eq!(found, format!("https://bell.example.com/w/acme/inbox{expected}"), "{seqs:?}");
+        };
+        check(&[7], "/7");
+        check(&[7, 9, 12], "?seqs=7,9,12");
+        check(&[], "");
+        check(&[0], "");
+        check(&(1_000_000..1_000_100).collect::<Vec<u64>>(), "");
     }
 
     #[test]

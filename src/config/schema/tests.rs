@@ -45,10 +45,11 @@ fn kinds() -> Vec<Kind> {
         is_loose: true,
     };
     let mut kinds = kinds![
-        AcknowledgedBy, By, PublicUrl loose, Network loose, Bytes, Claim, ClientId, ConnectorUrl loose, Except, GateMode, GrantKind, HeaderName,
+        AcknowledgedBy, By, Bytes, Claim, ClientId, ConnectorUrl loose, Except, GateMode, GrantKind, HeaderName,
         Host loose, KeyEntry loose, Level, Listen loose, MailTls, Mailbox loose, Member, Name, NamePattern, OAuthGrant,
         OnUnknown, Order, Origin loose, OutboxUri, Pin, PlaceEntry, RecipientPattern loose, Relay loose, Role, Scope,
         SmtpUser, Span, Store, TextPattern, TimeOfDay, TokenUrl loose, ToolEntry, VariableName, EventName, MarkedBy, Moment loose,
+        PublicUrl loose, Network loose,
     ];
     kinds.push(zones);
     kinds

@@ -22,7 +22,7 @@ impl FromText for PublicUrl {
             .map_err(|error| format!("this is no URL ({error}): write one such as `https://bell.example.com`"))?;
         let objection = if !matches!(url.scheme(), "http" | "https") {
             "the public URL begins with https:// or http://"
-        } else if !url.username().is_empty() || url.password().is_some() {
+        } else if text.contains('@') {
             "the public URL holds no user and no password: remove what stands before the `@`"
         } else if url.path() != "/" {
             "the server has a host name to itself: remove the path"

@@ -61,6 +61,7 @@ async fn list(
         (status = 201, body = MadeTokenJson, description = "It was made."),
         (status = 404, description = "There is no such workspace."),
         (status = 409, description = "It cannot be made as things stand."),
+        (status = 422, description = "It makes no sense: the answer says what is missing or too much."),
     )
 )]
 async fn create(

@@ -104,8 +104,13 @@ async fn sign_in(State(served): State<Arc<Served>>, parts: Parts, body: Bytes) -
             with_cookie(response, cookie::set(&session))
         }
         (Err(problem), true) => {
-            let (status, why) = (problem.json().status, problem.to_string());
-            shown(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), back, Some(&why))
+            let why = problem.to_string();
+            let mut refused = problem.into_response();
+            let mut response = shown(refused.status(), back, Some(&why));
+            if let Some(wait) = refused.headers_mut().remove(header::RETRY_AFTER) {
+                response.headers_mut().insert(header::RETRY_AFTER, wait);
+            }
+            response
         }
         (Err(problem), false) => problem.into_response(),
     }

@@ -45,7 +45,7 @@ impl Gate {
     /// Makes a token, or a link, as it is asked for on every surface.
     ///
     /// # Errors
-    /// As [`Gate::make`]; [`Problem::Wrong`] names what is missing or too much.
+    /// As [`Gate::make`]; [`Problem::Refused`] names what is missing or too much.
     pub async fn make_asked(&self, by: &Caller, asked: NewTokenJson) -> Result<MadeTokenJson, Problem> {
         // Who may not see a workspace learns nothing of its members.
         if let Some(workspace) = &asked.workspace_id {
@@ -64,7 +64,7 @@ impl Gate {
     /// Makes a token.
     ///
     /// # Errors
-    /// [`Problem::Forbidden`] for what the caller has no right to, [`Problem::Wrong`], [`Problem::Unavailable`] when there are
+    /// [`Problem::Forbidden`] for what the caller has no right to, [`Problem::Refused`], [`Problem::Unavailable`] when there are
     /// too many.
     pub async fn make(&self, by: &Caller, wanted: Wanted) -> Result<Made, Problem> {
         self.may_make(by, &wanted.scope)?;
@@ -179,11 +179,11 @@ fn fits(scope: &Scope, config: &Config) -> Result<(), Problem> {
     let Scope::Member { workspace, member, is_admin } = scope else { return Ok(()) };
     match config.workspaces.get(workspace).map(|workspace| workspace.members.get(member)) {
         Some(Some(role)) if !is_admin || *role == config::Role::Admin => Ok(()),
-        Some(Some(_)) => Err(Problem::Wrong(format!(
+        Some(Some(_)) => Err(Problem::Refused(format!(
             "{member} is no admin of workspace {workspace}: make it one under `members`, or leave `admin` out"
         ))),
         Some(None) => {
-            Err(Problem::Wrong(format!("{member} is no member of workspace {workspace}: add it under `members` first")))
+            Err(Problem::Refused(format!("{member} is no member of workspace {workspace}: add it under `members` first")))
         }
         None => Err(unknown_members(workspace)),
     }
@@ -213,10 +213,10 @@ pub(super) fn only_member(config: &Config, workspace: &Name, is_admin: bool) -> 
     match names.as_slice() {
         [only] => Ok((*only).clone()),
         [] => {
-            Err(Problem::Wrong(format!("workspace {workspace} has no member with this role: add one under `members`")))
+            Err(Problem::Refused(format!("workspace {workspace} has no member with this role: add one under `members`")))
         }
         [..] => {
-            Err(Problem::Wrong(format!("workspace {workspace} has {} members with this role: name one", names.len())))
+            Err(Problem::Refused(format!("workspace {workspace} has {} members with this role: name one", names.len())))
         }
     }
 }
@@ -224,13 +224,13 @@ pub(super) fn only_member(config: &Config, workspace: &Name, is_admin: bool) -> 
 fn check_words(wanted: &Wanted) -> Result<(), Problem> {
     let is_wrong = |label: &String| label.chars().count() > LABEL_CHARS_MAX || label.chars().any(char::is_control);
     if wanted.label.as_ref().is_some_and(is_wrong) {
-        return Err(Problem::Wrong(format!("a label is one line of at most {LABEL_CHARS_MAX} characters")));
+        return Err(Problem::Refused(format!("a label is one line of at most {LABEL_CHARS_MAX} characters")));
     }
     if wanted.is_link && wanted.life.is_some() {
-        return Err(Problem::Wrong("a link ends by itself after ten minutes: leave the time out".to_owned()));
+        return Err(Problem::Refused("a link ends by itself after ten minutes: leave the time out".to_owned()));
     }
     if wanted.life.is_some_and(|life| !(LIFE_MIN..=LIFE_MAX).contains(&life)) {
-        return Err(Problem::Wrong("a token lasts from 1m to 3650d, or for ever when no time is said".to_owned()));
+        return Err(Problem::Refused("a token lasts from 1m to 3650d, or for ever when no time is said".to_owned()));
     }
     Ok(())
 }

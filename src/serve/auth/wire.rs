@@ -128,15 +128,15 @@ impl NewTokenJson {
     /// What is wanted, by this configuration.
     ///
     /// # Errors
-    /// [`Problem::Wrong`], which names what is missing or too much.
+    /// [`Problem::Refused`], which names what is missing or too much.
     pub fn wanted(self, config: &Config) -> Result<Wanted, Problem> {
         let life = self.expires_in.as_deref().map(config::duration).transpose();
-        let life = life.map_err(|why| Problem::Wrong(format!("how long it is good: {why}")))?;
+        let life = life.map_err(|why| Problem::Refused(format!("how long it is good: {why}")))?;
         let (label, is_link) = (self.label.clone(), self.link);
         let wanted = Wanted { scope: self.scope(config)?, is_link, label, life };
         match (is_link, &wanted.scope) {
             (true, Scope::Agent { .. }) => {
-                Err(Problem::Wrong("a link signs a browser in, which agents have none of".to_owned()))
+                Err(Problem::Refused("a link signs a browser in, which agents have none of".to_owned()))
             }
             _ => Ok(wanted),
         }
@@ -152,11 +152,11 @@ impl NewTokenJson {
             ("scopes", self.scopes.is_some() && role != "agent"),
         ];
         if let Some((what, _)) = of_others.into_iter().find(|(_, is_too_much)| *is_too_much) {
-            return Err(Problem::Wrong(format!("{what}: the role {role:?} has none: leave it out")));
+            return Err(Problem::Refused(format!("{what}: the role {role:?} has none: leave it out")));
         }
         let workspace = || match &self.workspace_id {
             Some(text) => name("workspace", text),
-            None => Err(Problem::Wrong(format!("workspace: the role {role:?} is of a workspace: name it"))),
+            None => Err(Problem::Refused(format!("workspace: the role {role:?} is of a workspace: name it"))),
         };
         match role {
             "operator" => Ok(Scope::Operator),
@@ -170,27 +170,27 @@ impl NewTokenJson {
             }
             "agent" => {
                 let Some(consumer) = &self.consumer else {
-                    return Err(Problem::Wrong("consumer: the role \"agent\" needs the consumer's name".to_owned()));
+                    return Err(Problem::Refused("consumer: the role \"agent\" needs the consumer's name".to_owned()));
                 };
                 let (may_read, may_ack) = scopes(self.scopes.as_deref())?;
                 Ok(Scope::Agent { workspace: workspace()?, consumer: name("consumer", consumer)?, may_read, may_ack })
             }
-            _ => Err(Problem::Wrong(format!("role: {role:?} is none: write operator, admin, member or agent"))),
+            _ => Err(Problem::Refused(format!("role: {role:?} is none: write operator, admin, member or agent"))),
         }
     }
 }
 
 fn name(what: &str, text: &str) -> Result<Name, Problem> {
-    text.parse().map_err(|error| Problem::Wrong(format!("{what}: {text:?}: {error}")))
+    text.parse().map_err(|error| Problem::Refused(format!("{what}: {text:?}: {error}")))
 }
 
 fn scopes(named: Option<&[String]>) -> Result<(bool, bool), Problem> {
     let Some(named) = named else { return Ok((true, true)) };
     if let Some(other) = named.iter().find(|scope| !["read", "ack"].contains(&scope.as_str())) {
-        return Err(Problem::Wrong(format!("scopes: {other:?} is none: write read, ack or both")));
+        return Err(Problem::Refused(format!("scopes: {other:?} is none: write read, ack or both")));
     }
     if named.is_empty() {
-        return Err(Problem::Wrong("scopes: name read, ack or both".to_owned()));
+        return Err(Problem::Refused("scopes: name read, ack or both".to_owned()));
     }
     let has = |scope: &str| named.iter().any(|named| named == scope);
     Ok((has("read"), has("ack")))
