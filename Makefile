@@ -15,7 +15,7 @@ RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 MODELS        := tests/peers/models/node_modules/.ready
 EDITOR_TOOLS  := tests/peers/editor/node_modules/.ready
-PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit)
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit schemathesis)
 
 .PHONY: demo test lint bench plugins guests deps schema clean
 
