@@ -35,10 +35,11 @@ const ASKED: [&str; 8] = [
 ];
 
 /// Problems that any operation may answer.
-const PROBLEMS: [(&str, &str); 5] = [
+const PROBLEMS: [(&str, &str); 6] = [
     ("400", "The request makes no sense."),
     ("401", "A good token is needed."),
     ("403", "The token does not allow it."),
+    ("421", "This server goes by another name."),
     ("429", "Too many tries with bad tokens."),
     ("503", "It cannot be done right now."),
 ];
