@@ -18,7 +18,7 @@ MODELS        := tests/peers/models/node_modules/.ready
 EDITOR_TOOLS  := tests/peers/editor/node_modules/.ready
 MCP_CLIENTS   := tests/peers/mcp-clients/node_modules/.ready
 BROWSER       := tests/peers/browser/node_modules/.ready
-PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit)
+PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit schemathesis)
 
 .PHONY: demo test lint bench plugins guests deps schema clean
 

@@ -12,7 +12,7 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Caller;
-use super::{Served, api, health, mcp, stream};
+use super::{Served, api, health, mcp};
 
 /// Longest path of a Unix socket, in bytes, that every system takes.
 const PATH_BYTES_MAX: usize = 100;
@@ -62,7 +62,7 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
 
 /// Whoever may use the socket is the operator of this machine; only an agent, by MCP, is who its token says.
 fn routes(served: Arc<Served>) -> Router {
-    let local = Router::new().merge(api::routes()).merge(stream::routes()).layer(Extension(Caller::local()));
+    let local = api::routes().layer(Extension(Caller::local()));
     Router::new().merge(health::routes()).merge(local).merge(mcp::routes(&served)).with_state(served)
 }
 

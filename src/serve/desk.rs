@@ -15,6 +15,7 @@ use crate::inbox::delivery::State;
 use crate::inbox::{Actor, Deed, DeliveryId, HANDLED_MAX, Handled, Inbox, InboxError, Mark, Marked, Which};
 use crate::notification::Name;
 use crate::serve::auth::Caller;
+use crate::serve::shapes::number;
 
 /// Notifications that one request may mark: as many as deliveries it may move.
 pub const MARKED_MAX: u32 = HANDLED_MAX;
@@ -74,6 +75,7 @@ pub struct WhichJson {
     #[schema(format = DateTime)]
     pub since: Option<String>,
     /// Of this notification.
+    #[serde(deserialize_with = "number::one")]
     pub seq: Option<u64>,
     /// Whether no filter is meant to be needed.
     pub all: bool,
@@ -130,6 +132,7 @@ pub struct RefusedJson {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MarkJson {
     /// Their numbers, 1 to 1,000.
+    #[serde(deserialize_with = "number::all")]
     #[schema(required, min_items = 1, max_items = 1000)]
     pub seqs: Vec<u64>,
     /// A member; may be left out when there is one. Only commands on the server's own machine say it: whoever has a token

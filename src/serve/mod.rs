@@ -80,7 +80,6 @@ fn routes(served: Arc<Served>) -> Router {
         .merge(health::routes())
         .merge(auth::routes())
         .merge(api::routes())
-        .merge(stream::routes())
         .merge(mcp::routes(&served))
         .merge(pages::routes())
         .layer(from_fn_with_state(Arc::clone(&served), auth::protect))

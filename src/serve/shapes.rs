@@ -3,6 +3,7 @@
 mod access;
 mod configuration;
 mod connector;
+pub(in crate::serve) mod number;
 mod plugin;
 
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@
 )]
 
 mod agent_run;
+mod api;
 mod check;
 mod cli;
 mod compiling;

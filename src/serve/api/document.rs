@@ -35,10 +35,11 @@ const ASKED: [&str; 8] = [
 ];
 
 /// Problems that any operation may answer.
-const PROBLEMS: [(&str, &str); 5] = [
+const PROBLEMS: [(&str, &str); 6] = [
     ("400", "The request makes no sense."),
     ("401", "A good token is needed."),
     ("403", "The token does not allow it."),
+    ("421", "This server goes by another name."),
     ("429", "Too many tries with bad tokens."),
     ("503", "It cannot be done right now."),
 ];
@@ -60,12 +61,24 @@ pub(super) fn text(declared: OpenApi) -> String {
             operations(item).for_each(|operation| complete(path, operation));
         }
     }
+    let mut names = Vec::new();
     if let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) {
         schemas.iter_mut().for_each(|(name, schema)| whole(name, schema));
+        names = schemas.keys().cloned().collect();
+        *schemas = std::mem::take(schemas).into_iter().map(|(name, schema)| (named(&name), schema)).collect();
     }
-    let text = document.to_string();
-    // The types are called so in the code, where they stand beside what they are made from.
-    text.replace("Json_", "_").replace("Json\"", "\"")
+    let reference = |name: &str| format!("/schemas/{name}\"");
+    names.iter().fold(document.to_string(), |text, name| text.replace(&reference(name), &reference(&named(name))))
+}
+
+/// What a type is called in the document. In the code it stands beside what it is made from.
+fn named(name: &str) -> String {
+    let name = name.replace("Json", "");
+    match name.split_once('_') {
+        Some(("List", of)) => format!("{of}List"),
+        Some(("Detailed", of)) => format!("{of}Problem"),
+        _ => name,
+    }
 }
 
 fn describe(document: &mut Value) {
@@ -128,6 +141,7 @@ fn complete(path: &str, operation: &mut Value) {
 fn whole(name: &str, schema: &mut Value) {
     if ASKED.contains(&name) {
         bound(schema);
+        without_defaults(schema);
         return;
     }
     let Some(schema) = schema.as_object_mut() else { return };
@@ -137,6 +151,19 @@ fn whole(name: &str, schema: &mut Value) {
         .map(|fields| fields.keys().cloned().map(Value::String).collect());
     if let Some(names) = names {
         schema.insert("required".to_owned(), Value::Array(names));
+    }
+}
+
+/// What must be said has no default, and null is none that is worth a word.
+fn without_defaults(schema: &mut Value) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|known| known == name));
+    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (name, field) in fields.iter_mut() {
+        let is_needless = is_required(name) || field.get("default").is_some_and(Value::is_null);
+        if let Some(field) = field.as_object_mut().filter(|_| is_needless) {
+            field.remove("default");
+        }
     }
 }
 

@@ -24,8 +24,8 @@ use axum::http::{Method, Uri, header};
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::Served;
 use super::problem::Problem;
+use super::{Served, stream};
 
 /// Where the API is.
 const ROOT: &str = "/v1";
@@ -45,6 +45,7 @@ fn declared() -> OpenApiRouter<Arc<Served>> {
         .merge(me::routes())
         .merge(tokens::routes())
         .merge(notifications::routes())
+        .merge(stream::routes())
         .merge(deliveries::routes())
         .merge(routes::routes())
         .merge(inquiries::routes())

@@ -150,7 +150,10 @@ async fn list(State(served): State<Arc<Served>>, _operating: Operating) -> Resul
         ("x-switchbell-from" = Option<String>, Header, description = "What a person calls the file, in base64."),
         ("x-switchbell-signature" = Option<String>, Header, description = "The text of its minisign signature, in base64.")
     ),
-    request_body(content = Vec<u8>, content_type = "application/wasm", description = "The component."),
+    request_body(
+        content((String = "application/wasm"), (String = "application/octet-stream")),
+        description = "The component."
+    ),
     responses(
         (status = 200, body = VersionDoneJson, description = "It runs, ran already, or is held."),
         (status = 422, body = DetailedJson<VersionRefusedJson>, content_type = "application/problem+json",

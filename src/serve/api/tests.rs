@@ -52,5 +52,8 @@ fn every_reference_of_the_document_is_there() {
     let document = document();
     check(&document, &document);
     assert!(document["components"]["schemas"]["Notification"]["required"].as_array().unwrap().len() > 10);
-    assert!(document["components"]["schemas"]["Mark"]["required"].as_array().is_some_and(|names| names.len() == 1));
+    let schemas = &document["components"]["schemas"];
+    assert!(schemas["Mark"]["required"].as_array().is_some_and(|names| names.len() == 1));
+    assert!(schemas["DeliveryList"].is_object() && schemas["NotReloadedProblem"].is_object());
+    assert!(schemas.as_object().unwrap().keys().all(|name| !name.contains("Json") && !name.contains('_')));
 }

@@ -11,6 +11,7 @@ use crate::fetch::event::{Judged, judge};
 use crate::inbox::{Marks, Page, Which};
 use crate::notification::{Name, Notification};
 use crate::send::explain::{Stored, ceiling};
+use crate::serve::shapes::number;
 
 /// Deliveries of one notification that are looked at: a workspace has 200 routes with 5 targets at most.
 const DELIVERIES_MAX: u32 = 1_000;
@@ -20,6 +21,7 @@ const DELIVERIES_MAX: u32 = 1_000;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OfJson {
     /// The number of a notification that is in the inbox.
+    #[serde(deserialize_with = "number::one")]
     pub seq: Option<u64>,
     /// An event as an outbox holds it.
     #[schema(value_type = Option<Object>)]

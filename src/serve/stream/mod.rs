@@ -18,14 +18,15 @@ mod tests;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use futures_util::StreamExt;
 use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Served;
 use super::auth::{Caller, Right};
@@ -39,17 +40,38 @@ use reader::{Live, Start};
 /// The header that a browser names its last event in when it comes back.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// The routes.
-pub(super) fn routes() -> Router<Arc<Served>> {
-    Router::new().route("/v1/workspaces/{ws}/stream", get(stream))
+/// The routes, below the root of the API.
+pub(super) fn routes() -> OpenApiRouter<Arc<Served>> {
+    OpenApiRouter::new().routes(routes!(stream))
 }
 
-#[derive(Debug, Deserialize)]
+/// Where to begin.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 struct Asked {
-    /// The number of the change before the first that is wanted.
+    /// The number of the change before the first that is wanted; what changes from now on when left out.
     after: Option<u64>,
 }
 
+/// Follows a workspace by server-sent events, without an end.
+///
+/// Each event has the number of its change as its id: `notification.created` with the notification, `notification.read` and
+/// `notification.acknowledged`, `delivery.changed` (not for agents), `gap` where a source skipped events, `ready` where it
+/// begins, and `reset` where what was missed is no longer known and the inbox must be read anew. Whoever comes back with the
+/// last id that it got, in `Last-Event-ID` or as `after`, gets exactly what it missed, in order.
+#[utoipa::path(
+    get,
+    path = "/workspaces/{ws}/stream",
+    operation_id = "followWorkspace",
+    tag = "notifications",
+    params(
+        ("ws" = String, Path, description = "The workspace.", pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
+        Asked,
+        ("last-event-id" = Option<String>, Header, description = "The number of the last change that was got.")
+    ),
+    responses((status = 200, body = String, content_type = "text/event-stream", description = "The changes."))
+)]
 async fn stream(
     State(served): State<Arc<Served>>,
     caller: Caller,

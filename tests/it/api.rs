@@ -1,0 +1,8 @@
+//! The HTTP API of a running server: who may what, lists, problems, and the document that describes it.
+
+mod fuzz;
+mod lists;
+mod problems;
+mod roles;
+mod same;
+mod stage;
