@@ -243,3 +243,25 @@ impl Control {
     }
 }
 
+/// Whether nobody listens: the socket is not there, was left by a server that is gone, or has a path that is too long for one.
+fn is_nobody(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, InvalidInput, NotFound};
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>()
+            && matches!(error.kind(), NotFound | ConnectionRefused | InvalidInput)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The innermost cause.
+fn root(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => root(source),
+        None => error.to_string(),
+    }
+}
