@@ -16,7 +16,7 @@ async fn stage(folder: &std::path::Path) -> (Sink, Outbox, World) {
 
 /// A server that has read its outbox once: what is added from then on is new.
 fn started(world: &World, sink: &Sink) -> (Server, String) {
-    let mut server = Server::start(world, sink);
+    let server = Server::start(world, sink);
     let url = server.url();
     (server, url)
 }

@@ -68,9 +68,8 @@ impl Server {
     }
 
     /// Where it listens, as a URL: what it says once it is ready.
-    pub fn url(&mut self) -> String {
-        let said = self.said();
-        let line = said.lines().find(|line| line.contains(" ready ")).unwrap_or_else(|| panic!("not ready:\n{said}"));
+    pub fn url(&self) -> String {
+        let line = self.seen.iter().find(|line| line.contains(" ready ")).expect("it is not ready");
         let address = line.split("listen=").nth(1).and_then(|rest| rest.split(' ').next());
         format!("http://{}", address.unwrap_or_else(|| panic!("no address: {line}")))
     }
