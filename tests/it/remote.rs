@@ -40,14 +40,22 @@ async fn a_server_elsewhere_answers_what_the_files_and_the_store_do() {
     }
     let (operator, _) = token(&world, &sink, &["operator"]);
     // What a sink has is recorded a moment later.
-    while json(&operator, &url, &["deliveries", "list"]).as_array().unwrap().iter().any(|one| one["state"] != "delivered") {}
+    while json(&operator, &url, &["deliveries", "list"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|one| one["state"] != "delivered")
+    {}
     let listed = json(&operator, &url, &["inbox", "list"]);
     let newest = listed[0]["seq"].as_u64().unwrap().to_string();
     assert!(listed.as_array().unwrap().len() >= 3, "{listed}");
     for arguments in [
         vec!["inbox", "list"],
         vec!["inbox", "list", "--unread", "--oldest", "--limit", "2"],
-        vec!["inbox", "list", "--name", "domain.*", "--source", "reg*", "--level", "info", "--query", "TWO", "--since", "1h"],
+        vec![
+            "inbox", "list", "--name", "domain.*", "--source", "reg*", "--level", "info", "--query", "TWO", "--since",
+            "1h",
+        ],
         vec!["inbox", "list", "--after", "1", "--before", newest.as_str()],
         vec!["inbox", "show", newest.as_str()],
         vec!["deliveries", "list", "--plugin", "slack"],
@@ -92,11 +100,19 @@ async fn what_a_server_elsewhere_refuses_is_said_with_the_remedy() {
     let (agent, _) = token(&world, &sink, &["agent", "--consumer", "triage"]);
     for (secret, arguments, expected) in [
         ("", vec!["inbox", "list", "--server", url.as_str()], "SWITCHBELL_TOKEN holds no token"),
-        ("swb_x", vec!["inbox", "list", "--server", url.as_str(), "--workspace", "acme"], "SWITCHBELL_TOKEN (or --token-file): "),
+        (
+            "swb_x",
+            vec!["inbox", "list", "--server", url.as_str(), "--workspace", "acme"],
+            "SWITCHBELL_TOKEN (or --token-file): ",
+        ),
         ("swb_x", vec!["inbox", "list", "--server", "http://bell.example.com"], "--insecure-http"),
         ("swb_x", vec!["inbox", "list", "--server", "http://127.0.0.1:9"], "http://127.0.0.1:9 cannot be reached"),
         ("swb_x", vec!["inbox", "tail", "--server", "http://127.0.0.1:9"], "cannot be reached"),
-        (agent.as_str(), vec!["inbox", "list", "--server", url.as_str(), "--workspace", "other"], "there is no workspace \"other\""),
+        (
+            agent.as_str(),
+            vec!["inbox", "list", "--server", url.as_str(), "--workspace", "other"],
+            "there is no workspace \"other\"",
+        ),
         (agent.as_str(), vec!["deliveries", "list", "--server", url.as_str()], "does not allow it"),
         (agent.as_str(), vec!["reload", "--server", url.as_str()], "does not allow it"),
         (agent.as_str(), vec!["plugin", "list", "--server", url.as_str()], "does not allow it"),

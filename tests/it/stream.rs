@@ -44,7 +44,9 @@ impl Reader {
     async fn new(url: &str, token: &str, last: Option<u64>) -> Self {
         let response = open(url, token, last).await;
         assert_eq!(response.status(), StatusCode::OK);
-        for (header, value) in [("content-type", "text/event-stream"), ("cache-control", "no-store"), ("x-accel-buffering", "no")] {
+        for (header, value) in
+            [("content-type", "text/event-stream"), ("cache-control", "no-store"), ("x-accel-buffering", "no")]
+        {
             assert_eq!(response.headers()[header], value);
         }
         Self { response, text: String::new() }

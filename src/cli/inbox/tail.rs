@@ -89,7 +89,9 @@ async fn followed(file: &Path, asked: &Tail) -> Result<std::convert::Infallible,
             failures = 0;
         }
         if tail.position.is_none() {
-            return Err(fail(format_args!("nothing can be followed: {why}: start `switchbell serve`, or see that it can be reached")));
+            return Err(fail(format_args!(
+                "nothing can be followed: {why}: start `switchbell serve`, or see that it can be reached"
+            )));
         }
         if failures == 0 {
             tell(format_args!("switchbell: the server is away ({why}): waiting until it is back"));
@@ -168,7 +170,8 @@ impl Following<'_> {
         let Some(seq) = self.seq else { return Ok(None) };
         let mut filters = Filters::behind(self.kind, seq);
         loop {
-            let part = self.control.get::<ListJson<NotificationJson>>(&filters.path(&self.workspace, BACKLOG_PART)).await;
+            let part =
+                self.control.get::<ListJson<NotificationJson>>(&filters.path(&self.workspace, BACKLOG_PART)).await;
             let part = match part {
                 Ok(part) => part,
                 Err(NoAnswer::NotRunning) => return Ok(Some(Ended::Closed)),
