@@ -73,7 +73,10 @@ impl Server {
         let (text, place) = match &self.token_file {
             Some(file) => {
                 let place = format!("--token-file {}", file.display());
-                (fs::read_to_string(file).map_err(|error| fail(format_args!("{place}: cannot be read: {error}")))?, place)
+                (
+                    fs::read_to_string(file).map_err(|error| fail(format_args!("{place}: cannot be read: {error}")))?,
+                    place,
+                )
             }
             None => (std::env::var(TOKEN_VARIABLE).unwrap_or_default(), TOKEN_VARIABLE.to_owned()),
         };
@@ -99,7 +102,8 @@ pub(super) async fn only(control: &Control, named: Option<&Name>) -> Result<Name
 
 /// The address of a server, without what follows the host. A token does not go over plain HTTP to another machine.
 fn base(text: &str, is_insecure: bool) -> Result<String, String> {
-    let url = Url::parse(text).map_err(|error| format!("{text:?}: {error}: write it as in https://bell.example.com"))?;
+    let url =
+        Url::parse(text).map_err(|error| format!("{text:?}: {error}: write it as in https://bell.example.com"))?;
     let Some(host) = url.host().filter(|_| ["http", "https"].contains(&url.scheme())) else {
         return Err(format!("{text:?} is no URL of a server: write it as in https://bell.example.com"));
     };

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(events.push(&vec![b'x'; EVENT_BYTES_MAX]), Ok(Vec::new()));
         assert_eq!(events.push(b"x"), Err(TooLong));
         let mut events = Events::default();
-        let line = [b"data: ".as_slice(), &vec![b'x'; EVENT_BYTES_MAX / 2], b"\n"].concat();
+        let line = [b"data: ".as_slice(), &vec![b'x'; EVENT_BYTES_MAX / 2 - 1], b"\n"].concat();
         assert_eq!(events.push(&line), Ok(Vec::new()));
         assert_eq!(events.push(&line), Ok(Vec::new()));
         assert_eq!(events.push(&line), Err(TooLong));

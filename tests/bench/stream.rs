@@ -41,7 +41,11 @@ const ROLE: &str = "SWITCHBELL_BENCH_STREAM";
 pub async fn serve_if_asked() {
     let Some(role) = std::env::var_os(ROLE) else { return };
     allow_open_files();
-    if role == "switchbell" { ours().await } else { bare().await }
+    if role == "switchbell" {
+        ours().await
+    } else {
+        bare().await
+    }
     std::process::exit(0);
 }
 
@@ -262,7 +266,8 @@ async fn bare() {
     let mut asked = asked();
     while let Some(number) = asked.recv().await {
         let seq: u64 = number.parse().expect("a number");
-        let json = serde_json::to_string(&NotificationJson::from(&(notification(seq), Marks::default()))).expect("JSON");
+        let json =
+            serde_json::to_string(&NotificationJson::from(&(notification(seq), Marks::default()))).expect("JSON");
         let _ = sender.send(format!("id: {seq}\nevent: notification.created\ndata: {json}\n\n").into());
         println!("{}", now());
     }

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Which;
 use crate::app::poll_once;
+use crate::cli::ask::no_server;
 use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
-use crate::cli::ask::no_server;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
 use crate::cli::remote::Server;
 use crate::cli::serve::Signals;

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::{Filters, show};
+use crate::cli::FOUND_WRONG;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
 use crate::cli::remote::Server;
 use crate::cli::way::Way;
-use crate::cli::FOUND_WRONG;
 use crate::clock::Clock;
 use crate::inbox::delivery::State;
 use crate::inbox::{DeliveryId, HANDLED_MAX};

@@ -63,10 +63,8 @@ async fn shown(file: &Path, asked: &Show) -> Result<Shown, ExitCode> {
 }
 
 async fn of_server(control: &Control, workspace: &Name, id: &DeliveryId) -> Result<Shown, ExitCode> {
-    let view: DeliveryJson = control
-        .get(&format!("/v1/workspaces/{workspace}/deliveries/{id}"))
-        .await
-        .map_err(|error| no_server(&error))?;
+    let view: DeliveryJson =
+        control.get(&format!("/v1/workspaces/{workspace}/deliveries/{id}")).await.map_err(|error| no_server(&error))?;
     let seqs = view.notifications.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let path = format!("/v1/workspaces/{workspace}/notifications?limit=1000&seqs={seqs}");
     let mut there: Vec<NotificationJson> = control.list(&path).await.map_err(|error| no_server(&error))?;
@@ -207,8 +205,8 @@ mod tests {
 
     use super::super::views_for_tests::{at, attempt, digest, retrying};
     use super::*;
-    use crate::inbox::delivery::Outcome;
     use crate::inbox::Marks;
+    use crate::inbox::delivery::Outcome;
     use crate::notification::{Event, Level, Notification};
 
     fn notification(seq: u64, title: &str) -> (u64, Option<NotificationJson>) {

@@ -93,8 +93,15 @@ impl Kind {
 /// Whether a matcher means a notification that a server told of.
 pub(super) fn is_meant(matcher: Option<&PreparedMatcher>, one: &NotificationJson) -> bool {
     let Some(matcher) = matcher else { return true };
-    let (Ok(source), Some(level)) = (one.source.parse::<Name>(), Level::parse(&one.effective_level)) else { return false };
-    matcher.matches(&Facts { source: &source, name: &one.name, effective_level: level, subject: one.subject.as_deref() })
+    let (Ok(source), Some(level)) = (one.source.parse::<Name>(), Level::parse(&one.effective_level)) else {
+        return false;
+    };
+    matcher.matches(&Facts {
+        source: &source,
+        name: &one.name,
+        effective_level: level,
+        subject: one.subject.as_deref(),
+    })
 }
 
 impl Filters {
@@ -161,7 +168,8 @@ mod tests {
     #[test]
     fn a_server_is_asked_what_a_store_is_asked() {
         let kind = Kind { level: Level::parse("attention"), name: Some("domain.**".to_owned()), ..Kind::default() };
-        let filters = Filters { kind, unread: true, query: Some("a&b é".to_owned()), before: Some(7), ..Filters::default() };
+        let filters =
+            Filters { kind, unread: true, query: Some("a&b é".to_owned()), before: Some(7), ..Filters::default() };
         let workspace: Name = "acme".parse().unwrap();
         assert_eq!(
             filters.path(&workspace, 20),

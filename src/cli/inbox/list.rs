@@ -163,7 +163,8 @@ pub(super) mod tests {
             Marks { read: person, acknowledged: None },
             Marks::default(),
         ];
-        let found: Vec<_> = (9..=12).rev().map(notification).zip(marks).map(|one| NotificationJson::from(&one)).collect();
+        let found: Vec<_> =
+            (9..=12).rev().map(notification).zip(marks).map(|one| NotificationJson::from(&one)).collect();
         expect![[r#"
             SEQ  RECEIVED              LEVEL      MARK         SOURCE     NAME           TITLE
             12   2026-09-01T18:42:10Z  attention  ack          registrar  domain.active  acme.example is active

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::cli::FOUND_WRONG;
 use crate::cli::output::{print_for_people, print_json, tell};
 use crate::cli::remote::Server;
 use crate::cli::way::Way;
-use crate::cli::FOUND_WRONG;
 use crate::inbox::Deed;
 use crate::notification::Name;
 use crate::serve::desk::{MARKED_MAX, MarkJson, MarkedJson};

@@ -46,7 +46,8 @@ async fn shown(file: &Path, asked: &Show) -> Result<(NotificationJson, String), 
 async fn of_server(control: &Control, workspace: &Name, seq: u64) -> Result<(NotificationJson, String), ExitCode> {
     let one = control.get(&format!("/v1/workspaces/{workspace}/notifications/{seq}")).await;
     let one = one.map_err(|error| no_server(&error))?;
-    let owed = control.list::<DeliveryJson>(&format!("/v1/workspaces/{workspace}/deliveries?seq={seq}&limit=1000")).await;
+    let owed =
+        control.list::<DeliveryJson>(&format!("/v1/workspaces/{workspace}/deliveries?seq={seq}&limit=1000")).await;
     let owed = match owed {
         Ok(owed) => deliveries::of_one(&owed, Clock::system().now()),
         // An agent reads the inbox, and not what others are told.

@@ -16,6 +16,7 @@ use crate::cli::output::{NotificationJson, fail, harmless, tell};
 use crate::cli::remote::{Server, only};
 use crate::cli::serve::Signals;
 use crate::cli::sse::{Event, Events};
+use crate::cli::workspace;
 use crate::clock::Clock;
 use crate::notification::Name;
 use crate::route::PreparedMatcher;
@@ -61,14 +62,17 @@ pub(super) async fn run(file: &Path, asked: &Tail) -> ExitCode {
 
 /// Follows for ever, or until it cannot.
 async fn followed(file: &Path, asked: &Tail) -> Result<std::convert::Infallible, ExitCode> {
-    let control = match asked.server.remote()? {
-        Some(control) => control,
-        None => Control::of(&open_places(file)?.store).map_err(|error| no_server(&error))?,
-    };
-    let workspace = match only(&control, asked.workspace.as_ref()).await {
-        Ok(workspace) => workspace,
-        // It has been said.
-        Err(code) => return Err(code),
+    let named = asked.workspace.as_ref();
+    let (control, workspace) = match asked.server.remote()? {
+        Some(control) => {
+            let workspace = only(&control, named).await?;
+            (control, workspace)
+        }
+        None => {
+            let places = open_places(file)?;
+            let workspace = workspace(&places.workspaces, named)?;
+            (Control::of(&places.store).map_err(|error| no_server(&error))?, workspace)
+        }
     };
     let matcher = asked.kind.matcher()?;
     let printer = Printer { is_json: asked.json, widths: Vec::new(), matcher };
@@ -85,7 +89,9 @@ async fn followed(file: &Path, asked: &Tail) -> Result<std::convert::Infallible,
             failures = 0;
         }
         if tail.position.is_none() {
-            return Err(fail(format_args!("nothing can be followed: {why}: start `switchbell serve`, or see that it can be reached")));
+            return Err(fail(format_args!(
+                "nothing can be followed: {why}: start `switchbell serve`, or see that it can be reached"
+            )));
         }
         if failures == 0 {
             tell(format_args!("switchbell: the server is away ({why}): waiting until it is back"));
@@ -164,11 +170,13 @@ impl Following<'_> {
         let Some(seq) = self.seq else { return Ok(None) };
         let mut filters = Filters::behind(self.kind, seq);
         loop {
-            let part = self.control.get::<ListJson<NotificationJson>>(&filters.path(&self.workspace, BACKLOG_PART)).await;
+            let part =
+                self.control.get::<ListJson<NotificationJson>>(&filters.path(&self.workspace, BACKLOG_PART)).await;
             let part = match part {
                 Ok(part) => part,
                 Err(NoAnswer::NotRunning) => return Ok(Some(Ended::Closed)),
-                Err(error @ (NoAnswer::Nothing(_) | NoAnswer::Refused(_))) => return Err(no_server(&error)),
+                // If it stays so, the next stream is refused, too.
+                Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => return Ok(Some(Ended::Away(why))),
             };
             for one in &part.items {
                 self.print(one)?;

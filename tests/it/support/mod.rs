@@ -28,7 +28,7 @@ pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
 pub use peer::{Over, Peer, Stage, free_port};
 pub use polling::Polling;
 pub use posting::Posting;
-pub use server::{Server, run};
+pub use server::{Server, command, run};
 pub use sink::{Reply, Sink};
 
 /// Nothing on one machine takes longer; what does has failed.

@@ -67,6 +67,13 @@ impl Server {
         self.seen.join("\n")
     }
 
+    /// Where it listens, as a URL: what it says once it is ready.
+    pub fn url(&self) -> String {
+        let line = self.seen.iter().find(|line| line.contains(" ready ")).expect("it is not ready");
+        let address = line.split("listen=").nth(1).and_then(|rest| rest.split(' ').next());
+        format!("http://{}", address.unwrap_or_else(|| panic!("no address: {line}")))
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -101,7 +108,7 @@ impl Drop for Server {
 }
 
 /// The program with the world's configuration and secrets.
-fn command(config: &Path, sink: &Sink) -> Command {
+pub fn command(config: &Path, sink: &Sink) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_switchbell"));
     command.arg("--config").arg(config).env("SLACK_OPS", sink.webhook()).env("OUTBOX_TOKEN", super::outbox::TOKEN);
     command.env("SWITCHBELL_LOG", "debug,hyper=info,rmcp=info,reqwest=info").env("NO_COLOR", "1").stdin(Stdio::null());
