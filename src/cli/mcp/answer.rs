@@ -55,7 +55,8 @@ async fn refusal(response: Response) -> String {
     let status = response.status();
     let text = whole(response).await.unwrap_or_default();
     let detail = serde_json::from_str::<ProblemJson>(&text).ok().map(|problem| problem.detail);
-    let said = detail.or_else(|| Some(text.chars().take(300).collect()).filter(|text: &String| !text.trim().is_empty()));
+    let said =
+        detail.or_else(|| Some(text.chars().take(300).collect()).filter(|text: &String| !text.trim().is_empty()));
     let why = said.map_or_else(|| status.to_string(), |said| format!("{said} (HTTP {})", status.as_u16()));
     match status.as_u16() {
         401 => format!("the token in SWITCHBELL_TOKEN is refused: {why}"),

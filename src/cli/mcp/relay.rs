@@ -96,7 +96,8 @@ impl Relay {
         if let Some(id) = &message.id
             && !self.begin(id, &message.end, is_stream)
         {
-            let why = format!("{UNDER_WAY_MAX} requests are under way, or one with this id is: wait for an answer first");
+            let why =
+                format!("{UNDER_WAY_MAX} requests are under way, or one with this id is: wait for an answer first");
             self.refuse(id, INVALID_REQUEST, &why).await;
             return None;
         }

@@ -56,11 +56,7 @@ pub(super) async fn listen(server: &Server, context: SubscriptionContext) -> Res
 }
 
 /// What is listened for and may be.
-async fn watched(
-    served: &Served,
-    caller: &Caller,
-    context: &SubscriptionContext,
-) -> Result<Vec<Watched>, ErrorData> {
+async fn watched(served: &Served, caller: &Caller, context: &SubscriptionContext) -> Result<Vec<Watched>, ErrorData> {
     let unavailable = |error: InboxError| ErrorData::internal_error(error.to_string(), None);
     let mut watched = Vec::new();
     for uri in context.accepted().resource_subscriptions.iter().flatten() {

@@ -57,7 +57,8 @@ impl Server {
 
     async fn read(&self, uri: &str, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
         let caller = caller(context)?;
-        let unknown = || ErrorData::resource_not_found(format!("there is no resource {uri:?}; list the resources"), None);
+        let unknown =
+            || ErrorData::resource_not_found(format!("there is no resource {uri:?}; list the resources"), None);
         let asked = Asked::parse(uri).ok_or_else(unknown)?.map_err(|why| ErrorData::invalid_params(why, None))?;
         let named = asked.workspace.as_deref();
         let workspace = tools::workspace(&self.served, caller, named, Right::ReadInbox).map_err(|why| refused(&why))?;

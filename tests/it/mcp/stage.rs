@@ -124,7 +124,8 @@ impl Stage {
 
     /// Writes what a connector told into the inbox of a workspace.
     pub async fn accept(&self, workspace: &str, source: &str, events: Vec<Event>) {
-        let entry = |event: Event| Entry { effective_level: event.level.min(Level::Attention), event, owed: Vec::new() };
+        let entry =
+            |event: Event| Entry { effective_level: event.level.min(Level::Attention), event, owed: Vec::new() };
         let intake = Intake {
             workspace: name(workspace),
             source: name(source),
