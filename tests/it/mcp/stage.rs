@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchbell::app::{App, Origin};
 use switchbell::clock::Clock;
@@ -129,7 +128,7 @@ impl Stage {
         let intake = Intake {
             workspace: name(workspace),
             source: name(source),
-            received_at: Timestamp::now(),
+            received_at: Clock::system().now(),
             is_first: false,
             entries: events.into_iter().map(entry).collect(),
             notices: Vec::new(),
