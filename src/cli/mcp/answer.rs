@@ -45,17 +45,18 @@ impl Answer {
             // What is refused in MCP's own words has a status besides.
             ("application/json", _) => messages(response, false),
             (_, true) => Self::Taken,
-            (_, false) => Self::Refused(refusal(response).await),
+            (_, false) => Self::Refused(why_refused(response).await),
         }
     }
 }
 
 /// Why a request was refused, as far as the answer says.
-async fn refusal(response: Response) -> String {
+async fn why_refused(response: Response) -> String {
     let status = response.status();
     let text = whole(response).await.unwrap_or_default();
     let detail = serde_json::from_str::<ProblemJson>(&text).ok().map(|problem| problem.detail);
-    let said = detail.or_else(|| Some(text.chars().take(300).collect()).filter(|text: &String| !text.trim().is_empty()));
+    let said =
+        detail.or_else(|| Some(text.chars().take(300).collect()).filter(|text: &String| !text.trim().is_empty()));
     let why = said.map_or_else(|| status.to_string(), |said| format!("{said} (HTTP {})", status.as_u16()));
     match status.as_u16() {
         401 => format!("the token in SWITCHBELL_TOKEN is refused: {why}"),
@@ -136,6 +137,13 @@ pub(super) fn answers(message: &Value, id: &Value) -> bool {
     message.get("method").is_none() && message.get("id") == Some(id)
 }
 
+/// The words of an error that names no request.
+pub(super) fn refusal(message: &Value) -> Option<String> {
+    let error = message.get("error").filter(|_| message.get("id").is_none_or(Value::is_null))?;
+    let words = error.get("message").and_then(Value::as_str).unwrap_or("without a word");
+    Some(format!("the server refuses it: {words}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +183,17 @@ mod tests {
         check(401, "application/problem+json", problem, says).await;
         check(404, "text/plain", "", "no MCP server answers there: 404 Not Found; check --server").await;
         check(413, "text/plain", "Payload Too Large", "the server refuses it: Payload Too Large (HTTP 413)").await;
+    }
+
+    #[test]
+    fn an_error_of_no_request_is_a_refusal_of_the_one_that_was_sent() {
+        let check = |message: &str, expected: Option<&str>| {
+            assert_eq!(refusal(&serde_json::from_str(message).unwrap()).as_deref(), expected, "{message}");
+        };
+        let says = Some("the server refuses it: no");
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#, says);
+        check(r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}"#, says);
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#, None);
     }
 }

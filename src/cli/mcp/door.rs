@@ -32,7 +32,8 @@ pub(super) struct Server {
 impl Server {
     /// The server at a URL.
     pub(super) fn at(url: &str, token: &str) -> Result<Self, String> {
-        let url = endpoint(url).map_err(|why| format!("--server {url}: {why}; give one such as https://bell.example.com"))?;
+        let url =
+            endpoint(url).map_err(|why| format!("--server {url}: {why}; give one such as https://bell.example.com"))?;
         if url.scheme() == "http" && !is_this_machine(&url) {
             tell("switchbell: the token goes to this server without encryption; use its https URL where it has one");
         }
@@ -46,12 +47,7 @@ impl Server {
         Self::new(reqwest::Client::builder().unix_socket(socket.clone()).no_proxy(), url, token, Some(socket))
     }
 
-    fn new(
-        builder: reqwest::ClientBuilder,
-        url: Url,
-        token: &str,
-        socket: Option<PathBuf>,
-    ) -> Result<Self, String> {
+    fn new(builder: reqwest::ClientBuilder, url: Url, token: &str, socket: Option<PathBuf>) -> Result<Self, String> {
         let client = builder
             .user_agent(concat!("switchbell/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())

@@ -93,7 +93,11 @@ mod tests {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "a" } });
         check(&call, Some("2025-06-18"), &[("mcp-protocol-version", "2025-06-18")]);
         check(&call, None, &[]);
-        check(&json!({ "jsonrpc": "2.0", "id": 1, "result": {} }), Some("2025-06-18"), &[("mcp-protocol-version", "2025-06-18")]);
+        check(
+            &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
+            Some("2025-06-18"),
+            &[("mcp-protocol-version", "2025-06-18")],
+        );
         check(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} }), Some("2025-06-18"), &[]);
     }
 }

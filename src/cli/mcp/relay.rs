@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Messages, answers};
+use super::answer::{Answer, Messages, answers, refusal};
 use super::door::Server;
 use super::headers;
 use crate::cli::output::tell;
@@ -96,7 +96,8 @@ impl Relay {
         if let Some(id) = &message.id
             && !self.begin(id, &message.end, is_stream)
         {
-            let why = format!("{UNDER_WAY_MAX} requests are under way, or one with this id is: wait for an answer first");
+            let why =
+                format!("{UNDER_WAY_MAX} requests are under way, or one with this id is: wait for an answer first");
             self.refuse(id, INVALID_REQUEST, &why).await;
             return None;
         }
@@ -168,11 +169,17 @@ impl Relay {
         while let Some(text) = messages.next().await? {
             let value: Value = serde_json::from_str(&text)
                 .map_err(|error| format!("the server answered what is no JSON ({error}); check --server"))?;
-            if let Some(id) = &message.id
-                && answers(&value, id)
-            {
-                is_answered = true;
-                self.agree(message, &value, session.clone());
+            if value.get("jsonrpc").is_none() {
+                return Err("the server answered what is no message of MCP; check --server".to_owned());
+            }
+            if let Some(id) = &message.id {
+                if answers(&value, id) {
+                    is_answered = true;
+                    self.agree(message, &value, session.clone());
+                } else if let Some(why) = refusal(&value) {
+                    // It refused the request before it knew which one it was.
+                    return Err(why);
+                }
             }
             if self.0.lines.send(text).await.is_err() {
                 return Ok(());

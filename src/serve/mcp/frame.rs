@@ -122,7 +122,11 @@ mod tests {
         );
         assert_eq!(read(&text), Some("{\"seq\":18}"));
         let oldest = Shown { order: Order::Oldest, is_cut: false, ..shown(&acme, &items) };
-        assert!(framed(&oldest).unwrap().contains("the oldest first; 7 unread in all. There may be more: list again with \"after\": 17."));
+        assert!(
+            framed(&oldest)
+                .unwrap()
+                .contains("the oldest first; 7 unread in all. There may be more: list again with \"after\": 17.")
+        );
         assert_eq!(read(&framed(&Shown { next: None, ..shown(&acme, &[]) }).unwrap()), Some(""));
     }
 

@@ -1,7 +1,6 @@
 //! Hints that the outbox changed, for those who listen (MCP 2026-07-28, `subscriptions/listen`). A hint says nothing but that
 //! it is worth reading now, and a reader that misses one reads at its usual time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -17,9 +16,6 @@ use crate::inbox::{CHANGES_MAX, Changed, InboxError, Store};
 use crate::notification::Name;
 use crate::serve::Served;
 use crate::serve::auth::{Caller, Right};
-
-/// Those who listen at once; each costs a connection.
-pub(super) const LISTENERS_MAX: usize = 1_000;
 
 /// Resources that one of them listens for.
 pub(super) const URIS_MAX: usize = 16;
@@ -40,11 +36,8 @@ struct Watched {
 /// Serves a listener until it goes, its token is not good any more, or the server stops.
 pub(super) async fn listen(server: &Server, context: SubscriptionContext) -> Result<(), ErrorData> {
     let served = &server.served;
-    let Ok(_place) = Arc::clone(&server.listeners).try_acquire_owned() else {
-        let why = format!("{LISTENERS_MAX} listen already: read the outbox by time, and try again later");
-        return Err(ErrorData::internal_error(why, None));
-    };
     let caller = caller(context.request_context())?;
+    let _place = server.listeners.enter(caller.token).map_err(|why| ErrorData::internal_error(why, None))?;
     let watched = watched(served, caller, &context).await?;
     tokio::select! {
         // A token that was revoked hears nothing more.
@@ -56,11 +49,7 @@ pub(super) async fn listen(server: &Server, context: SubscriptionContext) -> Res
 }
 
 /// What is listened for and may be.
-async fn watched(
-    served: &Served,
-    caller: &Caller,
-    context: &SubscriptionContext,
-) -> Result<Vec<Watched>, ErrorData> {
+async fn watched(served: &Served, caller: &Caller, context: &SubscriptionContext) -> Result<Vec<Watched>, ErrorData> {
     let unavailable = |error: InboxError| ErrorData::internal_error(error.to_string(), None);
     let mut watched = Vec::new();
     for uri in context.accepted().resource_subscriptions.iter().flatten() {

@@ -86,7 +86,9 @@ fn fitting(listed: &Listed) -> (Vec<NotificationJson>, Option<u64>, bool) {
     for one in &listed.items {
         let item = NotificationJson::from(one);
         bytes += serde_json::to_string(&item).map_or(0, |text| text.len());
-        if bytes > CONTENT_BYTES_MAX && let Some(last) = items.last() {
+        if bytes > CONTENT_BYTES_MAX
+            && let Some(last) = items.last()
+        {
             let next = Some(last.seq);
             return (items, next, true);
         }

@@ -10,6 +10,7 @@ mod door;
 mod frame;
 mod hints;
 mod list;
+mod listeners;
 mod mark;
 mod outbox;
 mod page;

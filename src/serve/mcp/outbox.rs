@@ -137,16 +137,23 @@ mod tests {
         check("switchbell://notifications?cursor=a%2Db%201&maxEvents=7&maxAgeMs=7776000000", all.clone());
         check("switchbell://notifications?maxAgeMs=7776000000&maxEvents=7&cursor=a-b%201", all);
         check("switchbell://notifications?maxEvents=18446744073709551615", asked(None, None, EVENTS_MAX, None));
-        check("switchbell://notifications?maxAgeMs=18446744073709551615", asked(None, None, EVENTS_USUAL, Some(u64::MAX)));
+        check(
+            "switchbell://notifications?maxAgeMs=18446744073709551615",
+            asked(None, None, EVENTS_USUAL, Some(u64::MAX)),
+        );
     }
 
     #[test]
     fn what_makes_no_sense_is_named_and_what_is_not_ours_is_unknown() {
-        for (query, named) in [("maxEvents=0", "maxEvents"), ("maxEvents=ten", "maxEvents"), ("maxAgeMs=-1", "maxAgeMs")] {
+        for (query, named) in
+            [("maxEvents=0", "maxEvents"), ("maxEvents=ten", "maxEvents"), ("maxAgeMs=-1", "maxAgeMs")]
+        {
             let refused = Asked::parse(&format!("{OUTBOX}?{query}")).unwrap().unwrap_err();
             assert!(refused.starts_with(named), "{query}: {refused}");
         }
-        for uri in ["", "acme://notifications", "switchbell://notification", "switchbell://notificationsx", "switchbell:"] {
+        for uri in
+            ["", "acme://notifications", "switchbell://notification", "switchbell://notificationsx", "switchbell:"]
+        {
             assert_eq!(Asked::parse(uri), None, "{uri}");
         }
     }

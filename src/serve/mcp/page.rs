@@ -143,12 +143,7 @@ impl Walk {
         Self { tag, events_max, age_max, position, events: Vec::new(), bytes: 0, truncated: false }
     }
 
-    async fn read(
-        mut self,
-        served: &Served,
-        workspace: &Name,
-        newest: Option<u64>,
-    ) -> Result<PageJson, InboxError> {
+    async fn read(mut self, served: &Served, workspace: &Name, newest: Option<u64>) -> Result<PageJson, InboxError> {
         let from = self.position;
         let left_out = switchbells(served, workspace).await?;
         let now = served.clock.now();
@@ -277,7 +272,6 @@ mod tests {
         let longest = "ä".repeat(ID_CHARS_MAX - "acme:crm:".len());
         assert_eq!(id(&acme, &crm, &longest), format!("acme:crm:{longest}"));
         let digest = id(&acme, &crm, &"x".repeat(ID_CHARS_MAX));
-        // printf 'acme:crm:%s' "$(printf 'x%.0s' $(seq 200))" | sha256sum
         assert_eq!(digest.len(), "sha256:".len() + 64);
         assert!(digest.starts_with("sha256:"));
         assert_ne!(digest, id(&crm, &acme, &"x".repeat(ID_CHARS_MAX)));

@@ -12,10 +12,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use super::frame::WARNING;
-use super::hints::{LISTENERS_MAX, URIS_MAX, listen};
+use super::hints::{URIS_MAX, listen};
+use super::listeners::Listeners;
 use super::outbox::Asked;
 use super::verbatim::Fillings;
 use super::{list, mark, outbox, page, tools};
@@ -29,12 +29,12 @@ use crate::serve::problem::Problem;
 pub(super) struct Server {
     pub(super) served: Arc<Served>,
     /// Those who wait for hints.
-    pub(super) listeners: Arc<Semaphore>,
+    pub(super) listeners: Listeners,
 }
 
 impl Server {
     pub(super) fn new(served: &Arc<Served>) -> Self {
-        Self { served: Arc::clone(served), listeners: Arc::new(Semaphore::new(LISTENERS_MAX)) }
+        Self { served: Arc::clone(served), listeners: Listeners::default() }
     }
 
     async fn call(&self, name: &str, arguments: Value, context: &RequestContext<RoleServer>) -> Called {
@@ -57,7 +57,8 @@ impl Server {
 
     async fn read(&self, uri: &str, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
         let caller = caller(context)?;
-        let unknown = || ErrorData::resource_not_found(format!("there is no resource {uri:?}; list the resources"), None);
+        let unknown =
+            || ErrorData::resource_not_found(format!("there is no resource {uri:?}; list the resources"), None);
         let asked = Asked::parse(uri).ok_or_else(unknown)?.map_err(|why| ErrorData::invalid_params(why, None))?;
         let named = asked.workspace.as_deref();
         let workspace = tools::workspace(&self.served, caller, named, Right::ReadInbox).map_err(|why| refused(&why))?;

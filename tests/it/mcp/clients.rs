@@ -54,7 +54,8 @@ async fn check(client: Client) {
     let stage = Stage::start().await;
     let token = stage.agent().await;
     stage.accept("acme", "crm", ["1", "2", "3"].map(event).to_vec()).await;
-    let program = [env!("CARGO_BIN_EXE_switchbell"), "--config", stage.config().to_str().unwrap(), "mcp"].map(str::to_owned);
+    let program =
+        [env!("CARGO_BIN_EXE_switchbell"), "--config", stage.config().to_str().unwrap(), "mcp"].map(str::to_owned);
     for way in [
         json!({ "url": stage.url, "token": token }),
         json!({ "command": program, "environment": { "SWITCHBELL_TOKEN": token } }),
@@ -76,7 +77,11 @@ async fn check(client: Client) {
         assert_eq!(found["templates"][0]["uriTemplate"], template, "{client:?}");
         assert_eq!(found["start"]["events"], json!([]), "{client:?}");
         let page = &found["page"];
-        assert_eq!((&page["events"][1]["eventId"], &page["hasMore"]), (&json!("acme:crm:2"), &json!(true)), "{client:?}");
+        assert_eq!(
+            (&page["events"][1]["eventId"], &page["hasMore"]),
+            (&json!("acme:crm:2"), &json!(true)),
+            "{client:?}"
+        );
     }
 }
 

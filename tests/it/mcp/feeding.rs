@@ -8,7 +8,9 @@ use super::stage::{ACME, OPERATOR, Stage, event, name};
 
 /// Has `reader` read the outbox of `source` as its connector of this name, and waits for its first answer.
 async fn connect(reader: &mut Stage, source: &Stage, connector: &str) {
-    let token = source.token(json!({ "role": "agent", "workspaceId": "acme", "consumer": "upstream", "scopes": ["read"] })).await;
+    let token = source
+        .token(json!({ "role": "agent", "workspaceId": "acme", "consumer": "upstream", "scopes": ["read"] }))
+        .await;
     std::fs::write(reader.folder.path().join("token"), token).unwrap();
     let secret = "secrets: { peer: { file: token, in: connector, hosts: [127.0.0.1], workspaces: [acme] } }\n";
     std::fs::write(reader.config(), format!("{OPERATOR}{secret}")).unwrap();

@@ -25,7 +25,9 @@ impl Listener {
         let message = json!({ "jsonrpc": "2.0", "id": 9, "method": "subscriptions/listen", "params": params });
         let request = stage.client.post(&stage.url).bearer_auth(token).body(message.to_string());
         let request = request.header("content-type", "application/json").header("mcp-protocol-version", MODERN);
-        let request = request.header("accept", "application/json, text/event-stream").header("mcp-method", "subscriptions/listen");
+        let request = request
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-method", "subscriptions/listen");
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200, "{response:?}");
         let stream = response.bytes_stream().map(|chunk| chunk.map(|chunk| chunk.to_vec())).boxed();
@@ -62,7 +64,11 @@ async fn whoever_listens_hears_that_something_came_and_nothing_of_what() {
     stage.accept("globex", "crm", vec![event("theirs")]).await;
     stage.accept("acme", "crm", vec![event("new")]).await;
     let hint = listener.next().await.unwrap();
-    assert_eq!((&hint["method"], &hint["params"]["uri"]), (&json!("notifications/resources/updated"), &json!(OUTBOX)), "{hint}");
+    assert_eq!(
+        (&hint["method"], &hint["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!(OUTBOX)),
+        "{hint}"
+    );
     assert!(!hint.to_string().contains("title of"), "{hint}");
     stage.accept("acme", "crm", vec![event("newer")]).await;
     assert_eq!(listener.next().await.unwrap()["params"]["uri"], OUTBOX);

@@ -41,7 +41,10 @@ async fn a_first_read_starts_from_now_and_later_ones_bring_what_came() {
     assert_eq!(first["cursor"], first["events"][1]["cursor"]);
     assert!(first["nextPollMs"].as_u64().is_some_and(|wait| wait > 0));
     let second = stage.read(&token, &page(first["cursor"].as_str().unwrap(), 2, QUARTER_MS)).await;
-    assert_eq!((ids(&second), &second["hasMore"], &second["truncated"]), (vec!["acme:crm:3"], &json!(false), &json!(false)));
+    assert_eq!(
+        (ids(&second), &second["hasMore"], &second["truncated"]),
+        (vec!["acme:crm:3"], &json!(false), &json!(false))
+    );
     let end = stage.read(&token, &page(second["cursor"].as_str().unwrap(), 2, QUARTER_MS)).await;
     assert_eq!((ids(&end), &end["cursor"], &end["hasMore"]), (vec![], &second["cursor"], &json!(false)));
     let whole = stage.read(&token, &page(&after(cursor, 0), 500, QUARTER_MS)).await;
@@ -69,7 +72,6 @@ async fn an_event_is_handed_on_as_it_came_at_the_level_of_the_inbox() {
     });
     assert_eq!(one["_meta"], json!({ "ai.nimblebrain/notification": block }));
     let two = &found["events"][1];
-    // printf 'acme:crm:%s' "$(printf 'x%.0s' $(seq 200))" | sha256sum
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("acme:crm:{}", "x".repeat(200)).as_bytes());
     let digits: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(two["eventId"], json!(format!("sha256:{digits}")));
@@ -98,6 +100,23 @@ async fn what_a_reader_missed_is_told() {
     }
     let known = stage.read(&token, &page(newest, 100, QUARTER_MS)).await;
     assert_eq!(known["truncated"], json!(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_kept_any_more_is_told_where_it_was_not_read() {
+    let stage = Stage::start().await;
+    let token = stage.agent().await;
+    stage.accept("acme", "crm", ["1", "2", "3", "4"].map(event).to_vec()).await;
+    let start = stage.read(&token, OUTBOX).await;
+    let cursor = |seq| after(start["cursor"].as_str().unwrap(), seq);
+    let store = rusqlite::Connection::open(stage.folder.path().join("data/switchbell.db")).unwrap();
+    store.busy_timeout(crate::support::PATIENCE).unwrap();
+    store.execute("DELETE FROM notification WHERE event_id IN ('1', '2')", []).unwrap();
+    for (from, truncated) in [(0, true), (1, true), (2, false), (3, false)] {
+        let found = stage.read(&token, &page(&cursor(from), 100, QUARTER_MS)).await;
+        assert_eq!(found["truncated"], truncated, "{from}: {found}");
+        assert_eq!(ids(&found).len() as u64, 4 - from.max(2), "{from}: {found}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

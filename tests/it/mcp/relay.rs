@@ -18,7 +18,13 @@ struct Relay {
 impl Relay {
     fn start(stage: &Stage, token: &str, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchbell"));
-        command.arg("--config").arg(stage.config()).arg("mcp").args(more).env("SWITCHBELL_TOKEN", token).kill_on_drop(true);
+        command
+            .arg("--config")
+            .arg(stage.config())
+            .arg("mcp")
+            .args(more)
+            .env("SWITCHBELL_TOKEN", token)
+            .kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { input: child.stdin.take(), output, child }
@@ -58,7 +64,8 @@ fn modern(mut params: Value) -> Value {
 }
 
 async fn both_eras(mut relay: Relay) {
-    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "it", "version": "1" } });
+    let client =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "it", "version": "1" } });
     let began = relay.ask(1, "initialize", client).await;
     assert_eq!(began["result"]["protocolVersion"], "2025-11-25", "{began}");
     relay.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
@@ -130,7 +137,11 @@ async fn what_goes_wrong_is_told_with_the_remedy_to_whoever_asked() {
         relay.end().await;
     };
     says(Relay::start(&stage, "swb_wrong", &[]), &["SWITCHBELL_TOKEN is refused", "not known", "401"]).await;
-    says(Relay::start(&stage, &token, &["--server", "http://127.0.0.1:1"]), &["http://127.0.0.1:1/mcp", "cannot be reached"]).await;
+    says(
+        Relay::start(&stage, &token, &["--server", "http://127.0.0.1:1"]),
+        &["http://127.0.0.1:1/mcp", "cannot be reached"],
+    )
+    .await;
     let config = stage.config();
     let folder = stage.folder;
     stage.app.stop().await;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchbell::app::{App, Origin};
 use switchbell::clock::Clock;
@@ -124,11 +123,12 @@ impl Stage {
 
     /// Writes what a connector told into the inbox of a workspace.
     pub async fn accept(&self, workspace: &str, source: &str, events: Vec<Event>) {
-        let entry = |event: Event| Entry { effective_level: event.level.min(Level::Attention), event, owed: Vec::new() };
+        let entry =
+            |event: Event| Entry { effective_level: event.level.min(Level::Attention), event, owed: Vec::new() };
         let intake = Intake {
             workspace: name(workspace),
             source: name(source),
-            received_at: Timestamp::now(),
+            received_at: Clock::system().now(),
             is_first: false,
             entries: events.into_iter().map(entry).collect(),
             notices: Vec::new(),

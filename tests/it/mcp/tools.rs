@@ -14,10 +14,16 @@ async fn check(stage: &Stage, token: &str, arguments: Value, expected: &[u64], n
 
 async fn five(stage: &Stage) {
     let named = |id: &str, name: &str, level| Event { name: name.to_owned(), level, ..event(id) };
-    stage.accept("acme", "crm", vec![named("1", "lead.new", Level::Info), named("2", "lead.won", Level::Attention)]).await;
+    stage
+        .accept("acme", "crm", vec![named("1", "lead.new", Level::Info), named("2", "lead.won", Level::Attention)])
+        .await;
     let last = Event { subject: None, body: None, link: None, ..named("5", "domain.lost", Level::Urgent) };
     stage
-        .accept("acme", "registrar", vec![named("3", "domain.active", Level::Info), named("4", "domain.dns.ok", Level::Info), last])
+        .accept(
+            "acme",
+            "registrar",
+            vec![named("3", "domain.active", Level::Info), named("4", "domain.dns.ok", Level::Info), last],
+        )
         .await;
 }
 
