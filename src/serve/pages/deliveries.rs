@@ -194,7 +194,7 @@ fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> 
         form id=(id) method="post" action="deliveries/change" data-act {
             div.over-list {
                 @if place.caller.may(Right::ChangeWork) {
-                    label.tick.needs-script { input type="checkbox" data-all; " All" span.vh { " of this list" } }
+                    label.tick.needs-script { input type="checkbox" data-all autocomplete="off"; " All" span.vh { " of this list" } }
                     span.needs-script {
                         button type="submit" name="do" value="retry" { "Retry" }
                         button type="submit" name="do" value="cancel" { "Cancel" }
