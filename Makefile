@@ -1,6 +1,5 @@
 # The few commands a person needs. `make demo` and `make test` do everything on a fresh machine that has Rust, Python
-# (3.11 or later, with venv) and, for the tests, Node.js (20 or later), Postfix, minisign,
-# docker-registry and Chromium.
+# (3.11 or later, with venv) and, for the tests, Node.js (20 or later), Postfix, minisign, docker-registry and Chromium.
 
 CARGO  ?= cargo
 PYTHON ?= python3

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use sha2::{Digest, Sha256};
 
 use super::visitor::Refused;
@@ -65,6 +65,11 @@ pub(super) fn script() -> &'static Asset {
 pub(super) fn icon() -> &'static Asset {
     static ICON: OnceLock<Asset> = OnceLock::new();
     ICON.get_or_init(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("assets/icon.svg").to_owned()))
+}
+
+/// The icon, where a browser looks for it by itself.
+pub(super) async fn favicon() -> Redirect {
+    Redirect::to(&icon().path)
 }
 
 /// Serves them.

@@ -95,10 +95,22 @@ pub(super) async fn page(
     let body = html! {
         h1 { "Deliveries" }
         (filters(&place, &filter))
+        div #found data-live { (lists(&place, &filter, (&waiting, &found), older)) }
+    };
+    Ok(framed(&Frame::of(&place, "Deliveries", Section::Deliveries).following("delivery. reset"), &body))
+}
+
+fn lists(
+    place: &Place,
+    filter: &Filter,
+    (waiting, found): (&[DeliveryView], &[DeliveryView]),
+    older: Option<u64>,
+) -> Markup {
+    html! {
         @if !waiting.is_empty() {
             section aria-labelledby="waiting-title" {
                 h2 #waiting-title { "Waiting for a person" }
-                (form(&place, "waiting", &waiting, |_| html! {}))
+                (form(place, "waiting", waiting, |_| html! {}))
                 @if waiting.len() >= STUCK_MAX as usize {
                     p { a href={ "deliveries?state=" (STUCK) } { "All that wait for a person" } }
                 }
@@ -111,10 +123,9 @@ pub(super) async fn page(
                 @else { "None fits. " a href="deliveries" { "Show all" } "." }
             }))
         } @else {
-            (form(&place, "all", &found, |label| turn(&filter, older, label)))
+            (form(place, "all", found, |label| turn(filter, older, label)))
         }
-    };
-    Ok(framed(&Frame::of(&place, "Deliveries", Section::Deliveries).following("delivery. reset"), &body))
+    }
 }
 
 async fn stuck_of(place: &Place) -> Result<Vec<DeliveryView>, Refused> {
@@ -180,10 +191,10 @@ fn filters(place: &Place, of: &Filter) -> Markup {
 
 fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> Markup) -> Markup {
     html! {
-        form id=(id) method="post" action="deliveries/change" data-act data-live {
+        form id=(id) method="post" action="deliveries/change" data-act {
             div.over-list {
                 @if place.caller.may(Right::ChangeWork) {
-                    label.tick.needs-script { input type="checkbox" data-all; " All" span.vh { " of this list" } }
+                    label.tick.needs-script { input type="checkbox" data-all autocomplete="off"; " All" span.vh { " of this list" } }
                     span.needs-script {
                         button type="submit" name="do" value="retry" { "Retry" }
                         button type="submit" name="do" value="cancel" { "Cancel" }

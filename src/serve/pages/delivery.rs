@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::frame::{Frame, Section, page as framed};
-use super::inbox::rows;
+use super::inbox::{Besides, rows};
 use super::parts::{count, field, moment, outcome_chip, said, said_lines, state_chip, state_words, took};
 use super::visitor::{Place, Refused, Visitor};
 use crate::inbox::delivery::State as Stands;
@@ -43,7 +43,7 @@ pub(super) async fn page(
             (attempts(&one))
         }
         h2 { "What it stands for" }
-        (rows(&stands_for, &place.path("inbox"), false))
+        (rows(&stands_for, &place.path("inbox"), Besides::default()))
         @if gone > 0 { p.muted { (count(gone, "notification")) " no longer in the inbox" } }
         @if one.omitted > 0 { p.muted { "and " (one.omitted) " more that it only counts" } }
     };

@@ -43,6 +43,7 @@ pub(super) fn routes() -> Router<Arc<Served>> {
     Router::new()
         .route("/", get(first))
         .route("/assets/{name}", get(assets::serve))
+        .route("/favicon.ico", get(assets::favicon))
         .route("/w/{workspace}", get(of_workspace))
         .route("/w/{workspace}/inbox", get(inbox::page))
         .route("/w/{workspace}/inbox/mark", post(acts::mark))

@@ -119,7 +119,7 @@ async fn what_a_visitor_may_not_see_is_said_on_a_page() {
     })
     .await;
     stage.arrives("for all", &[]).await;
-    let link = stage.link(&["--role", "member", "--workspace", "acme"]);
+    let link = stage.link(&["--role", "member", "--workspace", "acme", "--member", "reader@example.com"]);
     let shown = stage
         .run(
             "const tab = await open(); await tab.goto(args); await tab.waitForURL('**/w/acme/inbox'); const shown = [];

@@ -35,7 +35,7 @@ async fn hostile_content_is_text_everywhere_and_brings_nothing_about() {
     .await;
     let refusal = "<b>no</b><script>alert(4)</script>";
     stage.sink.answer_next([Reply { status: 400, headers: Vec::new(), body: refusal }]);
-    let long = "W".repeat(1_900);
+    let long = "W".repeat(1_800);
     let body = format!("{MARKUP}\n{long}\nhttps://evil.example/auto");
     let name = "<script>alert(5)</script>";
     let title = format!("{MARKUP} pay\u{200d}pal \u{5e9}\u{5dc}\u{5d5}\u{5dd}");

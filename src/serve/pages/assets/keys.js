@@ -61,5 +61,7 @@
     event.preventDefault();
     does[key]();
   });
+  // On a phone the list of pages may be wider than the screen.
+  document.querySelector(".pages a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   document.querySelector("[data-help]")?.addEventListener("click", () => help.showModal());
 })();

@@ -73,6 +73,7 @@
     if (!line || count === told) return;
     told = count;
     line.textContent = count === 1 ? "1 new notification" : `${count} new notifications`;
+    setTimeout(() => (line.textContent = ""), 10_000);
   }
 
   switchbell.refresh = async (everything) => {

@@ -20,7 +20,7 @@ use crate::serve::Served;
 use crate::serve::auth::Right;
 use filter::{Filter, Part, Sort};
 use found::{Found, NotFound, find};
-pub(super) use rows::rows;
+pub(super) use rows::{Besides, rows};
 
 /// The page.
 pub(super) async fn page(
@@ -95,19 +95,23 @@ fn filters(of: &Filter, sources: &[Name]) -> Markup {
 
 fn list(found: &Found, filter: &Filter, place: &Place) -> Markup {
     let Found { items, older, newer } = found;
+    let may_mark = place.caller.may(Right::Mark);
+    let besides = Besides { boxes: may_mark, headings: filter.sort == Sort::Level };
     html! {
         form #list method="post" action="inbox/mark" data-act data-live data-rows {
             @if items.is_empty() { (nothing(found, filter)) } @else {
                 div.over-list {
-                    label.tick.needs-script { input type="checkbox" data-all; " All" span.vh { " on this page" } }
-                    span.needs-script {
-                        button type="submit" name="deed" value="read" { "Mark read" }
-                        button type="submit" name="deed" value="acknowledge" { "Acknowledge" }
+                    @if may_mark {
+                        label.tick.needs-script { input type="checkbox" data-all autocomplete="off"; " All" span.vh { " on this page" } }
+                        span.needs-script {
+                            button type="submit" name="deed" value="read" { "Mark read" }
+                            button type="submit" name="deed" value="acknowledge" { "Acknowledge" }
+                        }
                     }
                     button #new.primary type="button" hidden { }
                     (pages(filter, *newer, *older, "Pages of the list"))
                 }
-                (rows(items, &place.path("inbox"), filter.sort == Sort::Level))
+                (rows(items, &place.path("inbox"), besides))
                 div.under-list { (pages(filter, *newer, *older, "Pages of the list, again")) }
             }
         }

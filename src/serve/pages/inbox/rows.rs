@@ -6,28 +6,39 @@ use super::super::parts::{brief_moment, level_chip, plain, said};
 use crate::inbox::Marks;
 use crate::notification::{Level, Notification};
 
-/// The list. With `has_headings` a heading stands before each level.
-pub(in super::super) fn rows(items: &[(Notification, Marks)], path: &str, has_headings: bool) -> Markup {
+/// What a list has besides its lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Besides {
+    /// A box before each line, to select it.
+    pub(in super::super) boxes: bool,
+    /// A heading before each level.
+    pub(in super::super) headings: bool,
+}
+
+/// The list.
+pub(in super::super) fn rows(items: &[(Notification, Marks)], path: &str, besides: Besides) -> Markup {
     let mut level: Option<Level> = None;
     html! {
-        ul.rows {
+        ul.rows.boxed[besides.boxes] {
             @for (one, marks) in items {
-                @if has_headings && level.replace(one.effective_level) != Some(one.effective_level) {
+                @if besides.headings && level.replace(one.effective_level) != Some(one.effective_level) {
                     li.heading id={ "level-" (one.effective_level) } { h2 { (one.effective_level) } }
                 }
-                (row(one, marks, path))
+                (row(one, marks, path, besides.boxes))
             }
         }
     }
 }
 
-fn row(one: &Notification, marks: &Marks, path: &str) -> Markup {
+fn row(one: &Notification, marks: &Marks, path: &str, has_box: bool) -> Markup {
     let event = &one.event;
     let is_unread = marks.read.is_none();
     html! {
         li.row.unread[is_unread].loud[one.effective_level == Level::Urgent] id={ "n-" (one.seq) } data-seq=(one.seq) {
-            label.pick.needs-script {
-                input type="checkbox" name="seq" value=(one.seq) autocomplete="off" aria-label={ "Select: " (plain(&event.title)) };
+            @if has_box {
+                label.pick.needs-script {
+                    input type="checkbox" name="seq" value=(one.seq) autocomplete="off" aria-label={ "Select: " (plain(&event.title)) };
+                }
             }
             span.dot { @if is_unread { span.vh { "Unread" } } }
             span.level { (level_chip(one.effective_level)) }

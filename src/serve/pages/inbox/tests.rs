@@ -161,7 +161,7 @@ async fn newer_leads_back_over_the_same_pages() {
 #[test]
 fn a_line_shows_text_and_never_the_payload() {
     let made = Made::new(7, 10);
-    let shown = rows(&made.all, "/w/acme/inbox", false).into_string();
+    let shown = rows(&made.all, "/w/acme/inbox", Besides::default()).into_string();
     assert!(shown.contains("title &lt;7&gt;") && !shown.contains("title <7>"), "{shown}");
     assert!(!shown.contains("payload") && !shown.contains("never shown"), "{shown}");
     assert_eq!(shown.matches("class=\"row unread").count(), 4, "{shown}");
