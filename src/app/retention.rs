@@ -88,12 +88,7 @@ impl Retaining {
         Self::new(Arc::clone(&served.store), served.config.clone(), served.clock.clone(), metrics)
     }
 
-    fn new(
-        store: Arc<dyn Store>,
-        config: watch::Receiver<Arc<Config>>,
-        clock: Clock,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    fn new(store: Arc<dyn Store>, config: watch::Receiver<Arc<Config>>, clock: Clock, metrics: Arc<Metrics>) -> Self {
         Self { store, config, clock, metrics, seen_at: Timestamp::MIN, said: None }
     }
 
