@@ -110,9 +110,7 @@ impl App {
         let upgrades = open_plugins(&config, &keys, &inbox, &clock).await?;
         let (catalog, problems) = (upgrades.catalog().clone(), upgrades.problems());
         let (book, mistakes) = book(&config, &catalog, &keys).await;
-        for mistake in mistakes {
-            tracing::error!("{}", mistake.to_string().trim_end());
-        }
+        mistakes.iter().for_each(|mistake| tracing::error!("{}", mistake.to_string().trim_end()));
         let making = Making::new(&clock);
         let connectors = making.connectors(&config);
         let effects = Effects::new(&config, &clock).map_err(StartError::Effects)?;
@@ -140,9 +138,6 @@ impl App {
         tasks.spawn(gate.clone().tend(stop.soon.clone()));
         let hub = Hub::new(Arc::clone(&store), clock.clone());
         tasks.spawn(hub.clone().run(stop.soon.clone()));
-        let (of_store, of_metrics) = (Arc::clone(&store), Arc::clone(&metrics));
-        let retaining = Retaining::new(of_store, current.clone(), clock.clone(), of_metrics);
-        tasks.spawn(retaining.run(stop.soon.clone()));
         let served = Arc::new(Served {
             gate: gate.clone(),
             hub,
@@ -158,9 +153,9 @@ impl App {
             stop: stop.soon.clone(),
         });
         serve_commands(&config, &served, &mut tasks);
-        let inbox_of = Arc::clone(&inbox);
+        tasks.spawn(Retaining::of(&served).run(stop.soon.clone()));
         let followers =
-            Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };
+            Followers { plugins, effects, connectors, making, polling, latest, inbox: Arc::clone(&inbox), clock, metrics };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, served));
         Ok(Self { inbox, address, problems, reload, gate, stop, tasks })

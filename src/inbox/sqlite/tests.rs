@@ -37,6 +37,7 @@ impl Place {
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
+
 fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
@@ -373,11 +374,9 @@ async fn a_queue_that_cannot_be_read_keeps_no_other_back() {
     let place = Place::new();
     let inbox = place.open();
     inbox.accept(intake("acme", vec![entry("e1", 2)], None)).await.unwrap();
-    let spoil = |session: &mut Session| {
-        let sql = "UPDATE delivery SET state = 'lost' WHERE id = 1";
-        session.connection.execute(sql, []).map(drop).map_err(unavailable)
-    };
-    inbox.write(spoil).await.unwrap();
+    // Something else changes the file.
+    let other = Connection::open(place.path()).unwrap();
+    other.execute("UPDATE delivery SET state = 'lost' WHERE id = 1", []).unwrap();
     let claimed = claim(&inbox, 100, 5).await.unwrap();
     assert_eq!(claimed.claims.iter().map(|claim| claim.id.number).collect::<Vec<_>>(), [2]);
     assert_eq!(claimed.next_due[0], (queue(0), Some(at(101))), "it is tried again");
