@@ -259,9 +259,6 @@ fn is_nobody(error: &reqwest::Error) -> bool {
 }
 
 /// The innermost cause.
-fn root(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => root(source),
-        None => error.to_string(),
-    }
+pub(super) fn root(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root)
 }
