@@ -1,6 +1,6 @@
 //! The live stream of the real program: `/v1/workspaces/{ws}/stream`.
 
-use reqwest::{Response, StatusCode};
+use reqwest::{Client, Response, StatusCode};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -28,6 +28,12 @@ pub fn token(world: &World, sink: &Sink, role: &[&str]) -> (String, i64) {
     (text, made["made"]["id"].as_i64().unwrap_or_else(|| panic!("no id: {made}")))
 }
 
+fn client() -> Client {
+    // A second call in one process keeps the first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::new()
+}
+
 /// A reader of the stream of `acme`.
 struct Reader {
     response: Response,
@@ -35,7 +41,7 @@ struct Reader {
 }
 
 async fn open(url: &str, token: &str, last: Option<u64>) -> Response {
-    let request = reqwest::Client::new().get(format!("{url}/v1/workspaces/acme/stream")).bearer_auth(token);
+    let request = client().get(format!("{url}/v1/workspaces/acme/stream")).bearer_auth(token);
     let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
     request.send().await.unwrap()
 }
@@ -117,8 +123,8 @@ async fn a_reader_hears_what_comes_and_after_a_restart_exactly_what_it_missed() 
     let (heard, _) = reader.until("second").await;
     assert!(heard.iter().map(|(id, _)| *id).eq(last + 1..=heard.last().unwrap().0), "{heard:?}");
     // A number that is none cannot be mended by a browser: it is told to read anew.
-    let client = reqwest::Client::new().get(format!("{url}/v1/workspaces/acme/stream")).bearer_auth(&token);
-    let response = client.header("last-event-id", "x").send().await.unwrap();
+    let request = client().get(format!("{url}/v1/workspaces/acme/stream")).bearer_auth(&token);
+    let response = request.header("last-event-id", "x").send().await.unwrap();
     assert_eq!(Reader { response, text: String::new() }.event().await.unwrap().1, "reset");
 }
 
@@ -151,9 +157,9 @@ async fn an_agent_hears_of_no_delivery_and_who_may_not_read_of_nothing() {
     let (marking, _) = token(&world, &sink, &["agent", "--consumer", "triage", "--scopes", "ack"]);
     assert_eq!(open(&url, &marking, None).await.status(), StatusCode::FORBIDDEN);
     assert_eq!(open(&url, "swb_x", None).await.status(), StatusCode::UNAUTHORIZED);
-    let elsewhere = reqwest::Client::new().get(format!("{url}/v1/workspaces/other/stream")).bearer_auth(&reading);
+    let elsewhere = client().get(format!("{url}/v1/workspaces/other/stream")).bearer_auth(&reading);
     assert_eq!(elsewhere.send().await.unwrap().status(), StatusCode::NOT_FOUND);
-    let wrong = reqwest::Client::new().get(format!("{url}/v1/workspaces/acme/stream?after=x")).bearer_auth(&reading);
+    let wrong = client().get(format!("{url}/v1/workspaces/acme/stream?after=x")).bearer_auth(&reading);
     assert_eq!(wrong.send().await.unwrap().status(), StatusCode::BAD_REQUEST);
 
     let mut reader = Reader::new(&url, &reading, None).await;

@@ -18,13 +18,13 @@ impl Asked {
 
     /// The last value of this name that is not empty.
     pub(in super::super) fn one(&self, name: &str) -> Option<&str> {
-        let mut values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.trim());
+        let values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.trim());
         values.rfind(|value| !value.is_empty())
     }
 
     /// All values of this name that are not empty.
     pub(in super::super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let mut values = self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim());
+        let values = self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim());
         values.filter(|value| !value.is_empty())
     }
 

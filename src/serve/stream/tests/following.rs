@@ -8,6 +8,8 @@ use super::stage::{Fake, Running, acme};
 use crate::serve::stream::places::READERS_PER_TOKEN_MAX;
 use crate::serve::stream::reader::{BEAT, Start};
 
+const READERS: usize = 1_000;
+
 #[tokio::test]
 async fn a_new_reader_hears_where_it_stands_and_then_what_comes() {
     let fake = Fake::new();
@@ -30,7 +32,8 @@ async fn a_new_reader_hears_where_it_stands_and_then_what_comes() {
 async fn a_change_is_rendered_once_for_all_who_read() {
     let fake = Fake::new();
     let running = Running::over(&fake);
-    let mut readers: Vec<_> = (0..READERS_PER_TOKEN_MAX).map(|_| running.read(Start::Now, true)).collect();
+    let by = |number: usize| i64::try_from(number / READERS_PER_TOKEN_MAX).ok();
+    let mut readers: Vec<_> = (0..READERS).map(|number| running.read_by(by(number), Start::Now, true)).collect();
     for reader in &mut readers {
         assert_eq!(reader.event().await.unwrap().1, "ready");
     }
@@ -40,8 +43,8 @@ async fn a_change_is_rendered_once_for_all_who_read() {
         assert_eq!(reader.events(1).await, [(1, "notification.created".to_owned())]);
     }
     assert_eq!(fake.lists.load(Ordering::Relaxed) - before, 1);
-    assert_eq!(running.hub.readers(), READERS_PER_TOKEN_MAX);
-    assert!(running.hub.place(None).is_err());
+    assert_eq!(running.hub.readers(), READERS);
+    assert!(running.hub.place(Some(0)).is_err());
     drop(readers);
     assert_eq!(running.hub.readers(), 0);
 }

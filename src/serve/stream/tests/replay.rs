@@ -5,8 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::stage::{Fake, Running};
+use super::stage::{Fake, Running, acme};
 use crate::serve::stream::reader::Start;
+use crate::serve::stream::ring::Taken;
 
 /// What happens to a reader, again and again: so many changes are committed, it hears so many events of them, is gone, and
 /// then so many more are committed; and whether the server is started anew meanwhile.
@@ -83,6 +84,28 @@ async fn readers_who_come_and_go_while_others_write_miss_nothing() {
     for reader in readers {
         assert_eq!(reader.await.unwrap(), expected);
     }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_slower_than_all_others_is_sent_the_rest_in_order() {
+    const CHANGES: usize = 6_000;
+    let fake = Fake::new();
+    let running = Running::over(&fake);
+    let (mut slow, mut quick) = (running.read(Start::Now, true), running.read(Start::Now, true));
+    assert_eq!((slow.event().await.unwrap().1, quick.event().await.unwrap().1), ("ready".into(), "ready".into()));
+    let mut heard = Vec::new();
+    for _ in 0..CHANGES / 100 {
+        fake.writes(100);
+        quick.events(100).await;
+        heard.extend(slow.events(1).await);
+    }
+    // What it has not taken is long gone from the frames that are kept.
+    let (topic, _level) = running.hub.join(&acme());
+    assert_eq!(topic.after(heard.len() as u64, true), Taken::Behind);
+    heard.extend(slow.events(CHANGES - heard.len()).await);
+    let expected: Vec<(u64, String)> =
+        fake.events(true).into_iter().map(|(number, name)| (number, name.to_owned())).collect();
+    assert_eq!(heard, expected);
 }
 
 #[tokio::test]

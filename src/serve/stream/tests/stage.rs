@@ -205,7 +205,11 @@ impl Running {
     }
 
     pub(super) fn read(&self, start: Start, shows_work: bool) -> Heard {
-        let place = self.hub.place(None).unwrap();
+        self.read_by(None, start, shows_work)
+    }
+
+    pub(super) fn read_by(&self, token: Option<i64>, start: Start, shows_work: bool) -> Heard {
+        let place = self.hub.place(token).unwrap();
         let pieces = Live::new(&self.hub, place, &acme(), start, shows_work).pieces();
         Heard { pieces: Box::pin(pieces), text: String::new(), position: None }
     }
