@@ -125,9 +125,9 @@ impl App {
         });
         let metrics = Arc::new(Metrics::default());
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
-        let stop = Stop::default();
-        let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::start(Arc::clone(&means), Arc::clone(&observer)).await.map_err(StartError::Inbox)?;
+        let (stop, mut tasks) = (Stop::default(), JoinSet::new());
+        let dispatcher =
+            Dispatcher::start(Arc::clone(&means), Arc::clone(&observer)).await.map_err(StartError::Inbox)?;
         let upgrades = upgrades.steering(Arc::clone(&dispatcher));
         let plugins = upgrades.handle();
         tasks.spawn(upgrades.run(stop.soon.clone()));
