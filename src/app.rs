@@ -119,10 +119,9 @@ impl App {
         let means = means(current, &effects, (&clock, &inbox), keys);
         let metrics = Arc::new(Metrics::default());
         let observer: Arc<dyn Observer> = Arc::new(Both(Arc::clone(&metrics) as Arc<dyn Observer>, observer));
-        let stop = Stop::default();
-        let mut tasks = JoinSet::new();
-        let dispatcher = Dispatcher::start(Arc::clone(&means), Arc::clone(&observer));
-        let dispatcher = dispatcher.await.map_err(StartError::Inbox)?;
+        let (stop, mut tasks) = (Stop::default(), JoinSet::new());
+        let dispatcher =
+            Dispatcher::start(Arc::clone(&means), Arc::clone(&observer)).await.map_err(StartError::Inbox)?;
         let upgrades = upgrades.steering(Arc::clone(&dispatcher));
         let plugins = upgrades.handle();
         tasks.spawn(upgrades.run(stop.soon.clone()));
@@ -154,8 +153,9 @@ impl App {
         });
         serve_commands(&config, &served, &mut tasks);
         tasks.spawn(Retaining::of(&served).run(stop.soon.clone()));
+        let inbox_of = Arc::clone(&inbox);
         let followers =
-            Followers { plugins, effects, connectors, making, polling, latest, inbox: Arc::clone(&inbox), clock, metrics };
+            Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };
         tasks.spawn(Reloads::begun(followers, asked, files).await.run(stop.soon.clone()));
         tasks.spawn(serve(listener, served));
         Ok(Self { inbox, address, problems, reload, gate, stop, tasks })
