@@ -113,7 +113,8 @@ async fn a_token_is_printed_alone_so_that_scripts_can_take_it() {
     let notifications = stage.get("/v1/workspaces/acme/notifications", out.trim()).await;
     assert_eq!(notifications.status(), StatusCode::OK);
     let acknowledge = stage.to(Method::POST, "/v1/workspaces/acme/notifications/acknowledge").bearer_auth(out.trim());
-    let acknowledge = acknowledge.header(CONTENT_TYPE, "application/json").body(r#"{"seqs":[1]}"#).send().await.unwrap();
+    let acknowledge =
+        acknowledge.header(CONTENT_TYPE, "application/json").body(r#"{"seqs":[1]}"#).send().await.unwrap();
     problem(acknowledge, 403).await;
 }
 
@@ -180,17 +181,26 @@ async fn a_browser_without_scripts_signs_in_by_the_form_and_a_wrong_token_is_tol
     let stage = Stage::start("").await;
     let token = stage.made(&["--role", "operator"]);
     let form = async |token: &str, origin: &str, back: &str| {
-        let body = url::form_urlencoded::Serializer::new(String::new()).append_pair("token", token).append_pair("back", back).finish();
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("token", token)
+            .append_pair("back", back)
+            .finish();
         let request = stage.to(Method::POST, "/sign-in").header(ORIGIN, origin);
         request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(body).send().await.unwrap()
     };
     let ours = format!("http://{}", stage.address);
     let good = form(&token, &ours, "/w/acme/inbox?unread=true").await;
-    assert_eq!((good.status(), &good.headers()[LOCATION]), (StatusCode::SEE_OTHER, &"/w/acme/inbox?unread=true".parse().unwrap()));
+    assert_eq!(
+        (good.status(), &good.headers()[LOCATION]),
+        (StatusCode::SEE_OTHER, &"/w/acme/inbox?unread=true".parse().unwrap())
+    );
     let elsewhere = form(&token, &ours, "https://evil.example/").await;
     assert_eq!(elsewhere.headers()[LOCATION], "/");
     let wrong = form("<b>swb_wrong</b>", &ours, "/").await;
-    assert_eq!((wrong.status(), &wrong.headers()[CONTENT_TYPE]), (StatusCode::UNAUTHORIZED, &"text/html; charset=utf-8".parse().unwrap()));
+    assert_eq!(
+        (wrong.status(), &wrong.headers()[CONTENT_TYPE]),
+        (StatusCode::UNAUTHORIZED, &"text/html; charset=utf-8".parse().unwrap())
+    );
     assert_eq!(wrong.headers()["referrer-policy"], "same-origin");
     let page = wrong.text().await.unwrap();
     assert!(page.contains("this token is not known") && !page.contains("swb_wrong"), "{page}");
@@ -211,12 +221,14 @@ async fn a_session_writes_only_from_our_pages_and_ends_when_it_signs_out() {
     assert_eq!(body(stage.ours(acknowledge)).await.unwrap().status(), StatusCode::OK);
     let bare = stage.to(Method::POST, acknowledge);
     problem(body(bare).await.unwrap(), 403).await;
-    let foreign = stage.to(Method::POST, acknowledge).header(ORIGIN, "https://evil.example").header("switchbell-request", "1");
+    let foreign =
+        stage.to(Method::POST, acknowledge).header(ORIGIN, "https://evil.example").header("switchbell-request", "1");
     problem(body(foreign).await.unwrap(), 403).await;
     let without_header = stage.to(Method::POST, acknowledge).header(ORIGIN, format!("http://{}", stage.address));
     problem(body(without_header).await.unwrap(), 403).await;
 
-    let foreign = stage.to(Method::POST, "/sign-out").header(ORIGIN, "https://evil.example").header("switchbell-request", "1");
+    let foreign =
+        stage.to(Method::POST, "/sign-out").header(ORIGIN, "https://evil.example").header("switchbell-request", "1");
     problem(foreign.header(COOKIE, &session).send().await.unwrap(), 403).await;
     let session_of = async || stage.to(Method::GET, "/session").header(COOKIE, &session).send().await.unwrap().status();
     assert_eq!(session_of().await, StatusCode::NO_CONTENT);

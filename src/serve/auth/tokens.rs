@@ -182,9 +182,9 @@ fn fits(scope: &Scope, config: &Config) -> Result<(), Problem> {
         Some(Some(_)) => Err(Problem::Refused(format!(
             "{member} is no admin of workspace {workspace}: make it one under `members`, or leave `admin` out"
         ))),
-        Some(None) => {
-            Err(Problem::Refused(format!("{member} is no member of workspace {workspace}: add it under `members` first")))
-        }
+        Some(None) => Err(Problem::Refused(format!(
+            "{member} is no member of workspace {workspace}: add it under `members` first"
+        ))),
         None => Err(unknown_members(workspace)),
     }
 }
@@ -212,9 +212,9 @@ pub(super) fn only_member(config: &Config, workspace: &Name, is_admin: bool) -> 
     let names: Vec<&String> = fitting.map(|(name, _)| name).collect();
     match names.as_slice() {
         [only] => Ok((*only).clone()),
-        [] => {
-            Err(Problem::Refused(format!("workspace {workspace} has no member with this role: add one under `members`")))
-        }
+        [] => Err(Problem::Refused(format!(
+            "workspace {workspace} has no member with this role: add one under `members`"
+        ))),
         [..] => {
             Err(Problem::Refused(format!("workspace {workspace} has {} members with this role: name one", names.len())))
         }
