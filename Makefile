@@ -1,5 +1,6 @@
 # The few commands a person needs. `make demo` and `make test` do everything on a fresh machine that has Rust, Python
-# (3.11 or later, with venv) and, for the tests, Node.js (20 or later), Postfix, minisign and docker-registry.
+# (3.11 or later, with venv) and, for the tests, Node.js (20 or later), Postfix, minisign,
+# docker-registry and Chromium.
 
 CARGO  ?= cargo
 PYTHON ?= python3
@@ -16,6 +17,7 @@ OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 MODELS        := tests/peers/models/node_modules/.ready
 EDITOR_TOOLS  := tests/peers/editor/node_modules/.ready
 MCP_CLIENTS   := tests/peers/mcp-clients/node_modules/.ready
+BROWSER       := tests/peers/browser/node_modules/.ready
 PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit)
 
 .PHONY: demo test lint bench plugins guests deps schema clean
@@ -68,12 +70,13 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) $(EDITOR_TOOLS) $(MCP_CLIENTS) debian
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) $(EDITOR_TOOLS) $(MCP_CLIENTS) $(BROWSER) debian
 
 # What is no package of a language: it is installed where that is allowed, else it is said what to do.
 .PHONY: debian
 debian:
-	@tests/peers/need-debian postfix=/usr/sbin/postfix minisign=minisign docker-registry=docker-registry
+	@tests/peers/need-debian postfix=/usr/sbin/postfix minisign=minisign docker-registry=docker-registry \
+	  chromium=chromium
 	@tests/peers/smtp/need-root
 
 $(PYTHON_OUTBOX): examples/outbox-python/requirements.txt

@@ -2,6 +2,7 @@
 
 mod agent;
 mod authorization;
+mod browser;
 mod endpoint;
 pub mod misbehaving;
 mod outbox;
@@ -21,9 +22,10 @@ use tempfile::TempDir;
 
 pub use agent::{Agent, KEY as AGENT_KEY};
 pub use authorization::{Authorization, open, refuse, sign_in};
+pub use browser::Browser;
 pub use endpoint::{Arrived, Endpoint};
 pub use outbox::{Outbox, Sdk, TOKEN, python_outbox};
-pub use peer::{Over, Peer, Stage};
+pub use peer::{Over, Peer, Stage, free_port};
 pub use polling::Polling;
 pub use posting::Posting;
 pub use server::{Server, run};

@@ -125,9 +125,17 @@ impl Stage {
             });
             format!("{}\n", json!({ "cursor": cursor, "event": event, "hint": hint }))
         };
-        let text: String = rows.iter().map(row).collect();
+        self.write(rows.iter().map(row).collect());
+    }
+
+    /// Adds one event, whatever it is.
+    pub fn add_event(&self, event: &Value, cursor: &str) {
+        self.write(format!("{}\n", json!({ "cursor": cursor, "event": event, "hint": false })));
+    }
+
+    fn write(&self, rows: String) {
         let mut file = OpenOptions::new().create(true).append(true).open(&self.rows).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
+        file.write_all(rows.as_bytes()).unwrap();
     }
 
     /// It as a `command` of the operator's file.
@@ -236,7 +244,7 @@ async fn forward(server: TcpStream, reports: mpsc::UnboundedSender<Value>) {
 }
 
 /// A port to listen on twice: out of the range that systems give to connections, which might take it in between.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = u16::try_from(std::process::id() % 500).unwrap() * 20;
     let mut candidates = std::iter::from_fn(|| Some(20_000 + own + NEXT.fetch_add(1, Ordering::Relaxed)));
