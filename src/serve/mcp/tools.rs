@@ -157,6 +157,7 @@ fn notification() -> Value {
         "effectiveLevel": text(), "subject": optional(), "title": text(), "body": optional(), "link": link,
         "data": { "type": ["object", "null"], "description": "The payload; null where only the text can hold it." }, "readAt": optional(), "readBy": optional(),
         "acknowledgedAt": optional(), "acknowledgedBy": optional(),
+        "readByAgent": { "type": ["boolean", "null"] }, "acknowledgedByAgent": { "type": ["boolean", "null"] },
     });
     let required = ["seq", "workspaceId", "source", "eventId", "name", "timestamp", "effectiveLevel", "title", "data"];
     json!({ "type": "object", "properties": properties, "required": required })
