@@ -15,6 +15,7 @@ RUST_OUTBOX   := target/examples/debug/outbox-rust
 OAUTH_SERVERS := tests/peers/oauth/node_modules/.ready
 MODELS        := tests/peers/models/node_modules/.ready
 EDITOR_TOOLS  := tests/peers/editor/node_modules/.ready
+MCP_CLIENTS   := tests/peers/mcp-clients/node_modules/.ready
 BROWSER       := tests/peers/browser/node_modules/.ready
 PEERS         := $(patsubst %,tests/peers/%/.venv/.ready,fastmcp-2 fastmcp-3 webhooks a2a-1 a2a-03 responses smtp junit)
 
@@ -68,7 +69,7 @@ wasm-target:
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-wasip2" || rustup target add wasm32-wasip2
 
 ## Installs the servers that the tests talk to.
-deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) $(EDITOR_TOOLS) $(BROWSER) debian
+deps: $(PYTHON_OUTBOX) $(NODE_OUTBOXES) $(RUST_OUTBOX) $(PEERS) $(OAUTH_SERVERS) $(MODELS) $(EDITOR_TOOLS) $(MCP_CLIENTS) $(BROWSER) debian
 
 # What is no package of a language: it is installed where that is allowed, else it is said what to do.
 .PHONY: debian

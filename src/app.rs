@@ -3,6 +3,7 @@
 mod files;
 mod polling;
 mod reload;
+mod retention;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -40,6 +41,7 @@ pub use polling::poll_once;
 use polling::{Making, Polling};
 pub use reload::{Environment, Origin};
 use reload::{Followers, Reloads};
+use retention::Retaining;
 
 /// How long work under way may go on after a stop; what needs longer is taken up again by the next start.
 const GRACE: Duration = Duration::from_millis(1_000);
@@ -144,6 +146,9 @@ impl App {
         tasks.spawn(gate.clone().tend(stop.soon.clone()));
         let hub = Hub::new(Arc::clone(&store), clock.clone());
         tasks.spawn(hub.clone().run(stop.soon.clone()));
+        let (of_store, of_metrics) = (Arc::clone(&store), Arc::clone(&metrics));
+        let retaining = Retaining::new(of_store, current.clone(), clock.clone(), of_metrics);
+        tasks.spawn(retaining.run(stop.soon.clone()));
         let served = Arc::new(Served {
             gate: gate.clone(),
             hub,

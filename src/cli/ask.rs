@@ -1,6 +1,6 @@
 //! The way to an answer: by the running server, or by the same code from the files, beside whatever runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::control::{Control, NoAnswer as NoServer};
 use super::output::{fail, tell};
-use super::{FOUND_WRONG, load, workspace, workspace_in};
+use super::remote::Server;
+use super::{FOUND_WRONG, load, workspace_in};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::inbox::sqlite::SqliteInbox;
@@ -26,14 +27,6 @@ use crate::serve::inquiry::{
 use crate::wasm::catalog::{PluginProblem, depot};
 use crate::wasm::{Catalog, Sandbox, Settings};
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Way {
-    /// Asks the server that runs on this machine over the same store, which answers by its own configuration, plugins, lanes
-    /// and limits.
-    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(super) server: Option<String>,
-}
-
 /// Who answers.
 pub(super) enum Asker {
     /// The server.
@@ -44,12 +37,9 @@ pub(super) enum Asker {
 
 impl Asker {
     /// Who answers about this workspace, or the only one.
-    pub(super) async fn find(file: &Path, way: &Way, named: Option<&Name>) -> Result<Self, ExitCode> {
-        match &way.server {
-            Some(url) => {
-                let (control, workspaces) = server(file, url)?;
-                Ok(Self::Server(control, workspace(&workspaces, named)?))
-            }
+    pub(super) async fn find(file: &Path, server: &Server, named: Option<&Name>) -> Result<Self, ExitCode> {
+        match server.find(file, named).await? {
+            Some((control, workspace)) => Ok(Self::Server(control, workspace)),
             None => {
                 let config = load(file)?;
                 let name = workspace_in(&config, named)?.name.clone();
@@ -75,15 +65,6 @@ impl Asker {
             Self::Alone(inquiry, workspace) => inquiry.preview(workspace.as_str(), asked).await.map_err(no_answer),
         }
     }
-}
-
-/// The way to the server of a configuration, and the workspaces there are.
-pub(super) fn server(file: &Path, url: &str) -> Result<(Control, BTreeSet<Name>), ExitCode> {
-    if !url.is_empty() {
-        return Err(fail("--server takes no value: it means the server that runs on this machine over the same store"));
-    }
-    let places = super::inbox::open_places(file)?;
-    Ok((Control::of(&places.store).map_err(|error| no_server(&error))?, places.workspaces))
 }
 
 async fn ask<T: DeserializeOwned>(control: &Control, path: &str, asked: &impl Serialize) -> Result<T, ExitCode> {

@@ -6,8 +6,8 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::ask::Way;
 use super::output::{fail, harmless, print, print_json};
+use super::remote::Server;
 use super::table::count;
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::clock::Clock;
@@ -35,12 +35,14 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_plugins: bool,
     #[command(flatten)]
-    way: Way,
+    server: Server,
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
-    if let Some(url) = &asked.way.server {
-        return running::run(file, url, asked).await;
+    match asked.server.control(file) {
+        Ok(None) => {}
+        Ok(Some(control)) => return running::run(&control, asked).await,
+        Err(code) => return code,
     }
     let reading = Reading {
         environment: &process_environment,

@@ -14,6 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use url::form_urlencoded::Serializer;
 
 use crate::config::duration;
 use crate::inbox::Which;
@@ -67,6 +68,28 @@ struct Filters {
 }
 
 impl Filters {
+    /// As a server is asked.
+    fn path(&self, workspace: &Name, before: Option<u64>, limit: u32, now: Timestamp) -> String {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("limit", &limit.to_string());
+        if !self.state.is_empty() {
+            query.append_pair("state", &self.state.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(","));
+        }
+        let texts = [
+            ("route", self.route.as_ref().map(Name::to_string)),
+            ("plugin", self.plugin.as_ref().map(Name::to_string)),
+            ("since", self.since.map(|since| since.moment(now).to_string())),
+            ("seq", self.seq.map(|seq| seq.to_string())),
+            ("before", before.map(|seq| seq.to_string())),
+        ];
+        for (key, value) in texts {
+            if let Some(value) = value {
+                query.append_pair(key, &value);
+            }
+        }
+        format!("/v1/workspaces/{workspace}/deliveries?{}", query.finish())
+    }
+
     fn which(&self, now: Timestamp) -> Which {
         Which {
             ids: Vec::new(),
@@ -86,13 +109,13 @@ fn states() -> impl TypedValueParser<Value = State> {
 
 /// A moment, or how long ago it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
+pub(super) enum Since {
     At(Timestamp),
     Ago(Duration),
 }
 
 impl Since {
-    fn moment(self, now: Timestamp) -> Timestamp {
+    pub(super) fn moment(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(moment) => moment,
             Self::Ago(ago) => {

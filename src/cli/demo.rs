@@ -58,7 +58,9 @@ async fn route(file: &Path, slack: SocketAddr) -> ExitCode {
         Err(error) => return fail(error),
     };
     match app.gate().operator_link().await {
-        Ok(link) => show(format_args!("The inbox in a browser (the link works once):\n  {}\n", link.unwrap_or_default())),
+        Ok(link) => {
+            show(format_args!("The inbox in a browser (the link works once):\n  {}\n", link.unwrap_or_default()))
+        }
         Err(problem) => return fail(problem),
     }
     tokio::select! {

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::FOUND_WRONG;
 use super::about::{About, moment};
-use super::ask::{Asker, Way};
+use super::ask::Asker;
 use super::output::{fail, print_for_people, print_json, tell};
+use super::remote::Server;
 use crate::clock::Clock;
 use crate::notification::Name;
 use crate::serve::inquiry::{ExplainAskedJson, ExplainedJson};
@@ -42,7 +43,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
     #[command(flatten)]
-    way: Way,
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -74,7 +75,7 @@ pub(super) async fn run(file: &Path, asked: Arguments) -> ExitCode {
 async fn explain(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let now = Clock::system().now();
     let of = asked.about.asked(asked.at.unwrap_or(now))?;
-    let asker = Asker::find(file, &asked.way, asked.workspace.as_ref()).await?;
+    let asker = Asker::find(file, &asked.server, asked.workspace.as_ref()).await?;
     let (at, route) = (asked.at.map(|at| at.to_string()), asked.route.as_ref().map(Name::to_string));
     let explained = asker.explain(&ExplainAskedJson { of, at, route, all: asked.all }).await?;
     let difference = asked.expect.as_ref().map(|expected| difference(&explained, expected)).transpose()?;

@@ -17,9 +17,11 @@ mod output;
 mod plugin;
 mod preview;
 mod reload;
+mod remote;
 mod routes;
 mod schema;
 mod serve;
+mod sse;
 mod table;
 mod test;
 mod token;
@@ -102,7 +104,7 @@ enum Command {
 
 /// Runs the command that the arguments name. Exit codes: 0 done, 1 it found something wrong, 2 it could not run.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(remote::joined(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Writing to a closed terminal is no reason to fail otherwise than the arguments do.
@@ -181,7 +183,10 @@ fn workspace_in<'a>(config: &'a Config, named: Option<&Name>) -> Result<&'a Work
 
 /// The workspace a command is about: the one that is named, or the only one.
 fn workspace(there: &BTreeSet<Name>, named: Option<&Name>) -> Result<Name, ExitCode> {
-    let names = || there.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    let names = || match there.is_empty() {
+        true => "none".to_owned(),
+        false => there.iter().map(Name::as_str).collect::<Vec<_>>().join(", "),
+    };
     match (named, there.first()) {
         (Some(name), _) if there.contains(name) => Ok(name.clone()),
         (Some(name), _) => Err(fail(format_args!("--workspace: unknown workspace {name:?} (there are: {})", names()))),

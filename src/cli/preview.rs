@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 use super::FOUND_WRONG;
 use super::about::{About, moment, read};
-use super::ask::{Asker, Way};
+use super::ask::Asker;
 use super::output::{fail, print_for_people, print_json};
+use super::remote::Server;
 use crate::clock::Clock;
 use crate::notification::Name;
 use crate::serve::inquiry::{AdHocJson, OfJson, PreviewAskedJson, PreviewJson};
@@ -53,7 +54,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
     #[command(flatten)]
-    way: Way,
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -72,7 +73,7 @@ async fn preview(file: &Path, asked: &Arguments) -> Result<ExitCode, ExitCode> {
     let (answers, recorded) = answers(&asked.answers)?;
     let (at, route) = (asked.at.map(|at| at.to_string()), asked.route.as_ref().map(Name::to_string));
     let question = PreviewAskedJson { of, at, route, ad_hoc, answers, recorded };
-    let asker = Asker::find(file, &asked.way, asked.workspace.as_ref()).await?;
+    let asker = Asker::find(file, &asked.server, asked.workspace.as_ref()).await?;
     let previewed = asker.preview(&question).await?;
     let printed = if asked.json { print_json(&previewed) } else { print_for_people(&show::whole(&previewed)) };
     Ok(if previewed.targets.iter().any(PreviewJson::is_wrong) { ExitCode::from(FOUND_WRONG) } else { printed })

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::ask::no_server;
 use super::control::{Control, NoAnswer};
 use super::inbox::open_places;
 use super::output::{fail, print_for_people, print_json, tell};
+use super::remote::Server;
 use super::{COULD_NOT_RUN, FOUND_WRONG};
 use crate::serve::shapes::{AsideJson, ChangeJson, MistakeJson, NotReloadedJson, ReloadedJson, StatusJson, TakenJson};
 
@@ -15,12 +17,19 @@ pub(super) struct Arguments {
     /// Reloads nothing, and shows how the configuration stands.
     #[arg(long)]
     status: bool,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
+    match asked.server.control(file) {
+        Ok(None) => {}
+        Ok(Some(control)) => return ask(&control, asked).await.unwrap_or_else(|no_answer| no_server(&no_answer)),
+        Err(code) => return code,
+    }
     let places = match open_places(file) {
         Ok(places) => places,
         // The server would find the same mistakes, and go on with what it has.
@@ -34,16 +43,16 @@ pub(super) async fn run(file: &Path, asked: &Arguments) -> ExitCode {
         Ok(control) => control,
         Err(no_answer) => return failed(&no_answer, &places.store),
     };
+    ask(&control, asked).await.unwrap_or_else(|no_answer| failed(&no_answer, &places.store))
+}
+
+async fn ask(control: &Control, asked: &Arguments) -> Result<ExitCode, NoAnswer> {
     if asked.status {
-        return match control.get::<StatusJson>("/v1/configuration").await {
-            Ok(status) => said(asked.json, &status, &standing(&status), is_whole(&status)),
-            Err(no_answer) => failed(&no_answer, &places.store),
-        };
+        let status: StatusJson = control.get("/v1/configuration").await?;
+        return Ok(said(asked.json, &status, &standing(&status), is_whole(&status)));
     }
-    match control.post_or::<TakenJson, NotReloadedJson>("/v1/reload").await {
-        Ok(came) => reload_said(asked.json, &ReloadedJson { taken: came.as_ref().ok().cloned(), refused: came.err() }),
-        Err(no_answer) => failed(&no_answer, &places.store),
-    }
+    let came = control.post_or::<TakenJson, NotReloadedJson>("/v1/reload").await?;
+    Ok(reload_said(asked.json, &ReloadedJson { taken: came.as_ref().ok().cloned(), refused: came.err() }))
 }
 
 fn failed(no_answer: &NoAnswer, store: &Path) -> ExitCode {

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::control::{Control, NoAnswer};
-use super::load;
+use super::inbox::open_places;
 use super::output::{fail, tell};
+use super::remote::Server;
+use super::{load, workspace};
 use crate::clock::Clock;
 use crate::config::Places;
 use crate::inbox::sqlite::SqliteInbox;
@@ -29,8 +31,18 @@ pub(super) enum Way {
 }
 
 impl Way {
+    /// The way to the server that is asked, or to the store of the files; and the workspace.
+    pub(super) async fn find(file: &Path, server: &Server, named: Option<&Name>) -> Result<(Self, Name), ExitCode> {
+        if let Some((control, workspace)) = server.find(file, named).await? {
+            return Ok((Self::Server(control), workspace));
+        }
+        let places = open_places(file)?;
+        let workspace = workspace(&places.workspaces, named)?;
+        Ok((Self::of(file, &places).await?, workspace))
+    }
+
     /// The way to this store.
-    pub(super) async fn find(file: &Path, places: &Places) -> Result<Self, ExitCode> {
+    async fn of(file: &Path, places: &Places) -> Result<Self, ExitCode> {
         let control = match Control::of(&places.store) {
             Ok(control) => control,
             Err(no_answer) => return Err(failed(&no_answer)),

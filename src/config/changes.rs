@@ -28,7 +28,7 @@ pub struct Change {
 /// A part of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// A key of the operator's file, such as `plugins.trust`.
+    /// A key of a file, such as `plugins.trust`.
     Key(&'static str),
     /// A secret.
     Secret(Name),
@@ -76,8 +76,15 @@ impl Changes {
     pub fn between(before: &Config, after: &Config) -> Self {
         let mut found = Self::default();
         found.operator(before, after);
+        let is_kept_alike = before.retention.kept == after.retention.kept;
         each(&before.workspaces, &after.workspaces, |name, before, after| match (before, after) {
-            (Some(before), Some(after)) => found.workspace(before, after),
+            (Some(before), Some(after)) => {
+                // What follows from the operator's is said once.
+                if is_kept_alike && before.kept != after.kept {
+                    found.add(Some(name), What::Key("retention"), How::Changed);
+                }
+                found.workspace(before, after);
+            }
             (None, _) => found.add(Some(name), What::Workspace, How::New),
             (_, None) => found.add(Some(name), What::Workspace, How::Gone),
         });
@@ -100,6 +107,7 @@ impl Changes {
             ("plugins.pins", old.pins == new.pins),
             ("plugins.limits", old.limits == new.limits),
             ("mail", before.mail == after.mail),
+            ("retention", before.retention == after.retention),
         ];
         for (key, _) in keys.into_iter().filter(|(_, is_same)| !is_same) {
             self.add(None, What::Key(key), How::Changed);

@@ -266,6 +266,7 @@ fn finish(file: &Path, server: Server, report: Report, parts: Vec<Part>) -> Load
         file: PathBuf::from(file),
         listen: server.listen,
         access: server.access,
+        retention: server.retention,
         store: server.store,
         plugins: server.plugins,
         mail: server.mail,

@@ -26,6 +26,7 @@ mod places;
 mod problem;
 mod raw;
 mod read;
+mod retention;
 mod scalar;
 mod schema;
 mod secret;
@@ -70,6 +71,7 @@ pub use loaded::{
 pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
+pub use retention::{Kept, Retention};
 pub use problem::{Problem, Problems, Severity, SourceLine, Told, in_order};
 pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
@@ -86,6 +88,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How it is reached from outside.
     pub access: Access,
+    /// How long things are kept.
+    pub retention: Retention,
     /// The SQLite database.
     pub store: PathBuf,
     /// The folder of plugins, the grants and the limits.
@@ -172,6 +176,8 @@ pub struct Workspace {
     pub routes: Vec<Route>,
     /// The same routes, ready to match.
     pub router: Router,
+    /// What is kept of its inbox.
+    pub kept: Kept,
 }
 
 impl Workspace {

@@ -3,6 +3,7 @@
 mod connector;
 mod mail;
 mod plugins;
+mod retention;
 mod route;
 mod secret;
 mod server;
@@ -12,6 +13,7 @@ mod trial;
 pub(super) use connector::{RawAuth, RawConnector, RawOAuth, RawOutbox, RawOwnPoll, RawSecretName};
 pub(super) use mail::RawMail;
 pub(super) use plugins::{RawGrant, RawHttpGrant, RawLimits, RawPlugins};
+pub(super) use retention::{RawKept, RawRetention};
 pub(super) use route::{RawRoute, RawTarget, RawWhen, RawWorkspace};
 pub(super) use secret::{RawSecret, RawSource, RawSourceCommand, RawToken};
 pub(super) use server::{RawCommand, RawEntry, RawEntryOutbox, RawPoll, RawServer};

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::inbox::change::GAP_NAME;
 use super::event::{BODY_CHARS_MAX, LINE_CHARS_MAX};
+use crate::inbox::change::GAP_NAME;
 use crate::notification::{Event, Level, Name};
 use crate::text;
 

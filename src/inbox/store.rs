@@ -187,6 +187,9 @@ pub trait Tokens: Send + Sync + fmt::Debug {
 
 /// What goes when it is old.
 pub trait Retention: Send + Sync + fmt::Debug {
+    /// Every workspace that the store holds something of, by name.
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Name>, InboxError>>;
+
     /// The oldest notifications that may go, with what was done with them, at most `limit`, and where to go on behind: none
     /// that a delivery which is not over stands for.
     fn expiring<'a>(

@@ -76,10 +76,16 @@ pub struct NotificationJson {
     pub read_at: Option<String>,
     /// Who.
     pub read_by: Option<String>,
+    /// Whether that was an agent.
+    #[serde(default)]
+    pub read_by_agent: Option<bool>,
     /// When it was acknowledged.
     pub acknowledged_at: Option<String>,
     /// By whom.
     pub acknowledged_by: Option<String>,
+    /// Whether that was an agent.
+    #[serde(default)]
+    pub acknowledged_by_agent: Option<bool>,
 }
 
 /// A link.
@@ -94,6 +100,7 @@ impl From<&(Notification, Marks)> for NotificationJson {
         let event = &of.event;
         let at = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.at.to_string());
         let by = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.by.name.clone());
+        let is_agent = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.by.is_agent);
         Self {
             seq: of.seq,
             workspace_id: of.workspace.to_string(),
@@ -111,8 +118,10 @@ impl From<&(Notification, Marks)> for NotificationJson {
             data: RawValue::from_string(event.data.clone()).ok(),
             read_at: at(&marks.read),
             read_by: by(&marks.read),
+            read_by_agent: is_agent(&marks.read),
             acknowledged_at: at(&marks.acknowledged),
             acknowledged_by: by(&marks.acknowledged),
+            acknowledged_by_agent: is_agent(&marks.acknowledged),
         }
     }
 }

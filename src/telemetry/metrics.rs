@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{Happening, Observer};
+use crate::inbox::Expired;
 use crate::notification::Name;
 
 /// The media type of [`Metrics::text`].
@@ -33,6 +34,15 @@ pub struct Metrics {
     aside: Gauge,
     cut_off: Counter,
     readers: Gauge,
+    expired: Family<Workspace, Counter>,
+    expired_deliveries: Family<Workspace, Counter>,
+    forgotten: Counter,
+    is_retaining: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Workspace {
+    workspace: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -105,6 +115,15 @@ impl Default for Metrics {
         registry.register("connections_cut_off", help, cut_off.clone());
         let readers = Gauge::default();
         registry.register("stream_readers", "Readers that follow an inbox live", readers.clone());
+        let expired = Family::default();
+        registry.register("expired_notifications", "Notifications removed because they were old", expired.clone());
+        let expired_deliveries = Family::default();
+        registry.register("expired_deliveries", "Deliveries removed with their notifications", expired_deliveries.clone());
+        let forgotten = Counter::default();
+        registry.register("forgotten_event_ids", "Ids of events that were not used for long", forgotten.clone());
+        let is_retaining = Gauge::default();
+        let help = "Whether what was old was removed when it was looked for last";
+        registry.register("retention_successful", help, is_retaining.clone());
         Self {
             registry,
             reads,
@@ -119,6 +138,10 @@ impl Default for Metrics {
             aside,
             cut_off,
             readers,
+            expired,
+            expired_deliveries,
+            forgotten,
+            is_retaining,
         }
     }
 }
@@ -154,6 +177,23 @@ impl Metrics {
     /// So many follow an inbox live right now.
     pub fn reading(&self, readers: usize) {
         self.readers.set(i64::try_from(readers).unwrap_or(i64::MAX));
+    }
+
+    /// Something old of a workspace went.
+    pub fn expired(&self, workspace: &Name, gone: Expired) {
+        let labels = Workspace { workspace: workspace.to_string() };
+        self.expired.get_or_create(&labels).inc_by(gone.notifications);
+        self.expired_deliveries.get_or_create(&labels).inc_by(gone.deliveries);
+    }
+
+    /// So many event ids were forgotten.
+    pub fn forgot(&self, event_ids: u64) {
+        self.forgotten.inc_by(event_ids);
+    }
+
+    /// Whether what is old could be removed.
+    pub fn retaining(&self, is_successful: bool) {
+        self.is_retaining.set(is_successful.into());
     }
 
     fn read(&self, workspace: &Name, source: &Name, result: &'static str) {

@@ -10,9 +10,11 @@ mod diff;
 mod ingest;
 mod latency;
 mod lifecycle;
+mod page;
 mod plugins;
 mod poll;
 mod restart;
+mod retention;
 mod sandbox;
 mod size;
 mod stream;
@@ -64,6 +66,12 @@ fn main() {
         }
         if wanted("diff") {
             diff::run().await;
+        }
+        if wanted("page") {
+            page::run().await;
+        }
+        if wanted("retention") {
+            retention::run().await;
         }
         if wanted("restart") {
             restart::run().await;

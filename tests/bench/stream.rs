@@ -16,12 +16,12 @@ use futures_util::stream;
 use rustix::time::{ClockId, clock_gettime};
 use switchbell::app::App;
 use switchbell::clock::Clock;
-use switchbell::inbox::{Inbox, Marks, Scope, Token, TokenKind, Tokens};
+use switchbell::inbox::{Marks, Scope, Token, TokenKind, Tokens};
 use switchbell::serve::auth::TokenText;
 use switchbell::serve::shapes::NotificationJson;
 use switchbell::serve::stream::READERS_PER_TOKEN_MAX;
 use switchbell::telemetry::Nobody;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Stdin, stdin};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{broadcast, mpsc};
@@ -194,8 +194,10 @@ impl Reader {
 }
 
 /// Numbers of events to commit, as they are asked for.
-fn asked() -> Lines<BufReader<Stdin>> {
-    BufReader::new(stdin()).lines()
+fn asked() -> mpsc::UnboundedReceiver<String> {
+    let (sender, asked) = mpsc::unbounded_channel();
+    std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    asked
 }
 
 async fn ours() {
@@ -205,7 +207,7 @@ async fn ours() {
     println!("{} {}", app.address(), tokens.join(" "));
     let workspace = world.config.workspaces.get("acme").expect("a workspace");
     let mut asked = asked();
-    while let Ok(Some(number)) = asked.next_line().await {
+    while let Some(number) = asked.recv().await {
         let mut intake = intake(workspace, &answer_text(number.parse().expect("a number")));
         // Deliveries would be told, too.
         intake.entries.iter_mut().for_each(|entry| entry.owed.clear());
@@ -258,7 +260,7 @@ async fn bare() {
     let routes = Router::new().route("/v1/workspaces/acme/stream", get(answer));
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let mut asked = asked();
-    while let Ok(Some(number)) = asked.next_line().await {
+    while let Some(number) = asked.recv().await {
         let seq: u64 = number.parse().expect("a number");
         let json = serde_json::to_string(&NotificationJson::from(&(notification(seq), Marks::default()))).expect("JSON");
         let _ = sender.send(format!("id: {seq}\nevent: notification.created\ndata: {json}\n\n").into());

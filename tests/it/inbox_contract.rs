@@ -3,16 +3,20 @@
 
 mod attempts;
 mod book;
+mod changes;
 mod claims;
+mod expiry;
 mod fold;
 mod forecast;
 mod intake;
 mod known;
+mod lists;
 mod memory;
 mod people;
 mod recordings;
 mod stage;
 mod timing;
+mod tokens;
 mod versions;
 
 /// Each promise as a test of the store that `$store` opens.
@@ -158,6 +162,45 @@ macro_rules! keeps_the_contract {
                 the_newest_of_each_outcome_is_kept_however_old,
                 a_recording_that_is_too_large_is_not_kept,
                 a_recording_of_no_notification_is_not_kept;
+            changes:
+                what_is_accepted_is_told_and_then_what_it_owes,
+                a_delivery_that_changes_twice_in_one_write_is_told_once,
+                a_mark_is_told_when_it_is_new,
+                a_notice_of_a_gap_is_told_as_one,
+                numbers_go_on_after_a_restart_and_are_parted_by_workspace,
+                a_page_of_changes_goes_on_where_the_last_ended,
+                a_number_that_was_never_told_is_a_cut,
+                only_the_newest_are_kept_and_who_was_away_longer_is_told,
+                what_fails_is_not_told,
+                a_follower_is_told_of_each_commit_and_never_too_early,
+                a_target_that_goes_with_much_that_waits_is_told_whole,
+                what_changed_adds_up_to_what_there_is;
+            lists:
+                a_list_goes_on_behind_its_last_in_both_orders,
+                every_filter_narrows_a_list,
+                filters_agree_with_a_look_at_everything,
+                a_walk_from_the_oldest_meets_what_comes_meanwhile,
+                a_list_that_finds_few_says_where_to_go_on,
+                unread_ones_are_counted_up_to_a_limit,
+                numbers_that_are_none_are_left_out;
+            tokens:
+                a_token_comes_back_as_it_was,
+                what_was_made_from_a_revoked_token_is_revoked,
+                a_link_is_redeemed_once,
+                a_link_that_is_over_or_revoked_is_not_redeemed,
+                what_is_over_is_forgotten_but_for_bearer_tokens,
+                the_last_use_is_kept,
+                there_are_so_many_at_most;
+            expiry:
+                what_is_old_goes_with_its_deliveries,
+                what_is_more_than_the_newest_goes,
+                what_is_owed_stays,
+                a_digest_goes_with_the_last_that_it_stands_for,
+                an_event_that_went_stays_known,
+                an_id_that_is_repeated_stays_known,
+                ids_that_were_not_used_for_long_are_forgotten,
+                a_recording_goes_with_its_notification,
+                one_that_came_to_be_owed_meanwhile_stays;
         }
     };
 }

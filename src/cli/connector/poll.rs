@@ -10,7 +10,9 @@ use super::Which;
 use crate::app::poll_once;
 use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
+use crate::cli::ask::no_server;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::serve::Signals;
 use crate::cli::{COULD_NOT_RUN, FOUND_WRONG, load, workspace, workspace_in};
 use crate::notification::Name;
@@ -21,12 +23,24 @@ use crate::telemetry::{log_to_stderr, rounded};
 pub(in crate::cli) struct Poll {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
+    match asked.server.find(file, asked.which.workspace.as_ref()).await {
+        Ok(None) => {}
+        Ok(Some((control, workspace))) => {
+            return match control.post(&path(&workspace, &asked.which.name)).await {
+                Ok(polled) => said(asked, &polled),
+                Err(error) => no_server(&error),
+            };
+        }
+        Err(code) => return code,
+    }
     let places = match open_places(file) {
         Ok(places) => places,
         Err(code) => return code,
@@ -37,7 +51,7 @@ pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
     };
     let name = &asked.which.name;
     let polled = match Control::of(&places.store) {
-        Ok(control) => control.post(&format!("/v1/workspaces/{workspace}/connectors/{name}/poll")).await,
+        Ok(control) => control.post(&path(&workspace, name)).await,
         Err(no_answer) => Err(no_answer),
     };
     match polled {
@@ -48,6 +62,10 @@ pub(super) async fn run(file: &Path, asked: &Poll) -> ExitCode {
         },
         Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => fail(why),
     }
+}
+
+fn path(workspace: &Name, name: &Name) -> String {
+    format!("/v1/workspaces/{workspace}/connectors/{name}/poll")
 }
 
 /// Reads without a server.

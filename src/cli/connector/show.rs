@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::Which;
+use crate::cli::ask::no_server;
 use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
 use crate::cli::output::{fail, print, print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::table::{aligned, cut};
 use crate::cli::{FOUND_WRONG, workspace};
 use crate::clock::{Clock, until};
@@ -25,6 +27,8 @@ pub(in crate::cli) struct List {
     /// Only of this workspace.
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -34,36 +38,46 @@ pub(in crate::cli) struct List {
 pub(in crate::cli) struct Show {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn list(file: &Path, asked: &List) -> ExitCode {
-    let found = match places_of(file, asked.workspace.as_ref()) {
-        Ok((places, only)) => connectors(&places, only.as_ref()).await,
-        Err(code) => return code,
-    };
-    match found {
+    match listed(file, asked).await {
         Ok(found) if asked.json => print_json(&found),
         Ok(found) if found.is_empty() => print("no connectors\n"),
         Ok(found) => print_for_people(&table(&found, now())),
-        Err(why) => fail(why),
+        Err(code) => code,
     }
 }
 
+async fn listed(file: &Path, asked: &List) -> Result<Vec<ConnectorJson>, ExitCode> {
+    if let Some(control) = asked.server.control(file)? {
+        return of_server(&control, asked.workspace.as_ref()).await.map_err(|error| no_server(&error));
+    }
+    let (places, only) = places_of(file, asked.workspace.as_ref())?;
+    connectors(&places, only.as_ref()).await.map_err(fail)
+}
+
+/// All of the workspace, and its name.
+async fn beside(file: &Path, asked: &Show) -> Result<(Vec<ConnectorJson>, Name), ExitCode> {
+    let named = asked.which.workspace.as_ref();
+    if let Some((control, only)) = asked.server.find(file, named).await? {
+        let found = of_server(&control, Some(&only)).await.map_err(|error| no_server(&error))?;
+        return Ok((found, only));
+    }
+    let places = open_places(file)?;
+    let only = workspace(&places.workspaces, named)?;
+    Ok((connectors(&places, Some(&only)).await.map_err(fail)?, only))
+}
+
 pub(super) async fn show(file: &Path, asked: &Show) -> ExitCode {
-    let places = match open_places(file) {
-        Ok(places) => places,
-        Err(code) => return code,
-    };
-    let only = match workspace(&places.workspaces, asked.which.workspace.as_ref()) {
-        Ok(only) => only,
-        Err(code) => return code,
-    };
-    let found = match connectors(&places, Some(&only)).await {
+    let (found, only) = match beside(file, asked).await {
         Ok(found) => found,
-        Err(why) => return fail(why),
+        Err(code) => return code,
     };
     match found.iter().find(|connector| connector.name == asked.which.name.as_str()) {
         Some(connector) if asked.json => print_json(connector),
@@ -100,12 +114,13 @@ async fn connectors(places: &Places, only: Option<&Name>) -> Result<Vec<Connecto
 }
 
 async fn of_server(control: &Control, only: Option<&Name>) -> Result<Vec<ConnectorJson>, NoAnswer> {
-    let workspaces: Vec<WorkspaceJson> = control.list("/v1/workspaces").await?;
+    let names = match only {
+        Some(only) => vec![only.to_string()],
+        None => control.list("/v1/workspaces").await?.into_iter().map(|one: WorkspaceJson| one.workspace_id).collect(),
+    };
     let mut found = Vec::new();
-    for WorkspaceJson { workspace_id, .. } in workspaces {
-        if only.is_none_or(|only| only.as_str() == workspace_id) {
-            found.extend(control.list(&format!("/v1/workspaces/{workspace_id}/connectors")).await?);
-        }
+    for name in names {
+        found.extend(control.list(&format!("/v1/workspaces/{name}/connectors")).await?);
     }
     Ok(found)
 }

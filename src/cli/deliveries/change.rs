@@ -7,13 +7,12 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::{Filters, show};
-use crate::cli::inbox::open_places;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::way::Way;
-use crate::cli::{FOUND_WRONG, workspace};
+use crate::cli::FOUND_WRONG;
 use crate::clock::Clock;
 use crate::inbox::delivery::State;
-use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{DeliveryId, HANDLED_MAX};
 use crate::notification::Name;
 pub(super) use crate::serve::desk::Change;
@@ -34,6 +33,8 @@ pub(in crate::cli) struct Meant {
     /// The workspace; may be left out when there is one.
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -50,9 +51,7 @@ async fn changed(file: &Path, change: Change, meant: &Meant) -> Result<ExitCode,
     if requests.iter().any(WhichJson::is_empty) {
         return Err(fail(unnamed(change)));
     }
-    let places = open_places(file)?;
-    let workspace = workspace(&places.workspaces, meant.workspace.as_ref())?;
-    let way = Way::find(file, &places).await?;
+    let (way, workspace) = Way::find(file, &meant.server, meant.workspace.as_ref()).await?;
     let mut handled = HandledJson::default();
     for request in requests {
         if let Err(code) = ask(&way, &workspace, change, &request, &mut handled).await {
@@ -63,9 +62,8 @@ async fn changed(file: &Path, change: Change, meant: &Meant) -> Result<ExitCode,
     }
     let printed = say(change, meant, &handled);
     if !handled.missing.is_empty() {
-        let inbox = SqliteInbox::open_to_read(&places.store).map_err(fail)?;
         let ids: Vec<DeliveryId> = handled.missing.iter().filter_map(|id| id.parse().ok()).collect();
-        show::missing(file, &inbox, &workspace, &ids).await;
+        show::missing(file, &meant.server, &workspace, &ids).await?;
     }
     let is_whole = handled.refused.is_empty() && handled.missing.is_empty();
     Ok(if is_whole { printed } else { ExitCode::from(FOUND_WRONG) })

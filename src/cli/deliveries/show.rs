@@ -7,14 +7,18 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use crate::cli::FOUND_WRONG;
-use crate::cli::inbox::{open, open_places};
-use crate::cli::output::{DeliveryJson, fail, print_for_people, print_json, tell};
+use crate::cli::ask::no_server;
+use crate::cli::control::Control;
+use crate::cli::inbox::{found, open, open_places};
+use crate::cli::output::{DeliveryJson, NotificationJson, fail, print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::table::{ahead, aligned, count, cut};
 use crate::clock::{Clock, until};
 use crate::inbox::delivery::State;
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Attempt, DeliveryId, DeliveryView, Inbox, InboxError, Page, Which};
-use crate::notification::{Name, Notification};
+use crate::inbox::{DeliveryId, DeliveryView, Inbox, InboxError, Page, Which};
+use crate::notification::Name;
+use crate::serve::shapes::AttemptJson;
 use crate::telemetry::rounded;
 
 #[derive(Debug, clap::Args)]
@@ -24,35 +28,54 @@ pub(in crate::cli) struct Show {
     /// The workspace; may be left out when there is one.
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(file: &Path, asked: &Show) -> ExitCode {
-    let (inbox, workspace) = match open(file, asked.workspace.as_ref()) {
-        Ok(opened) => opened,
-        Err(code) => return code,
-    };
-    let view = match find(&inbox, &workspace, &asked.id).await {
-        Ok(Some(view)) => view,
-        Ok(None) => {
-            missing(file, &inbox, &workspace, std::slice::from_ref(&asked.id)).await;
-            return ExitCode::from(FOUND_WRONG);
-        }
-        Err(error) => return fail(error),
-    };
-    if asked.json {
-        return print_json(&DeliveryJson::from(&view));
+    match shown(file, asked).await {
+        Ok((view, _)) if asked.json => print_json(&view),
+        Ok((view, content)) => print_for_people(&whole(&view, &content, Clock::system().now())),
+        Err(code) => code,
     }
+}
+
+/// A delivery, and the notifications it stands for as far as they are still there.
+type Shown = (DeliveryJson, Vec<(u64, Option<NotificationJson>)>);
+
+async fn shown(file: &Path, asked: &Show) -> Result<Shown, ExitCode> {
+    if let Some((control, workspace)) = asked.server.find(file, asked.workspace.as_ref()).await? {
+        return of_server(&control, &workspace, &asked.id).await;
+    }
+    let (inbox, workspace) = open(file, asked.workspace.as_ref())?;
+    let Some(view) = find(&inbox, &workspace, &asked.id).await.map_err(fail)? else {
+        missing(file, &asked.server, &workspace, std::slice::from_ref(&asked.id)).await?;
+        return Err(ExitCode::from(FOUND_WRONG));
+    };
     let mut content = Vec::with_capacity(view.seqs.len());
     for seq in &view.seqs {
-        match inbox.notification(&workspace, *seq).await {
-            Ok(found) => content.push((*seq, found)),
-            Err(error) => return fail(error),
-        }
+        content.push((*seq, found(&inbox, &workspace, *seq).await.map_err(fail)?));
     }
-    print_for_people(&whole(&view, &content, Clock::system().now()))
+    Ok((DeliveryJson::from(&view), content))
+}
+
+async fn of_server(control: &Control, workspace: &Name, id: &DeliveryId) -> Result<Shown, ExitCode> {
+    let view: DeliveryJson = control
+        .get(&format!("/v1/workspaces/{workspace}/deliveries/{id}"))
+        .await
+        .map_err(|error| no_server(&error))?;
+    let seqs = view.notifications.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let path = format!("/v1/workspaces/{workspace}/notifications?limit=1000&seqs={seqs}");
+    let mut there: Vec<NotificationJson> = control.list(&path).await.map_err(|error| no_server(&error))?;
+    let mut take = |seq: u64| {
+        let at = there.iter().position(|one| one.seq == seq)?;
+        Some(there.swap_remove(at))
+    };
+    let content = view.notifications.iter().map(|seq| (*seq, take(*seq))).collect();
+    Ok((view, content))
 }
 
 async fn find(inbox: &SqliteInbox, workspace: &Name, id: &DeliveryId) -> Result<Option<DeliveryView>, InboxError> {
@@ -61,36 +84,49 @@ async fn find(inbox: &SqliteInbox, workspace: &Name, id: &DeliveryId) -> Result<
     Ok(inbox.deliveries(page, which).await?.pop())
 }
 
-/// Says that a workspace does not have these deliveries, and which one does.
-pub(super) async fn missing(file: &Path, inbox: &SqliteInbox, workspace: &Name, ids: &[DeliveryId]) {
-    let others = open_places(file).map(|places| places.workspaces).unwrap_or_default();
+/// Says that a workspace does not have these deliveries, and which one does as far as that can be seen here.
+pub(super) async fn missing(
+    file: &Path,
+    server: &Server,
+    workspace: &Name,
+    ids: &[DeliveryId],
+) -> Result<(), ExitCode> {
+    let here = if server.server.is_some() { None } else { Some(open(file, Some(workspace))?.0) };
+    let others = here.as_ref().and_then(|_| open_places(file).ok()).map(|places| places.workspaces).unwrap_or_default();
     for id in ids {
         let mut remedy = "`switchbell deliveries list` shows those there are".to_owned();
         for other in others.iter().filter(|other| *other != workspace) {
-            if let Ok(Some(_)) = find(inbox, other, id).await {
+            if let Some(inbox) = &here
+                && let Ok(Some(_)) = find(inbox, other, id).await
+            {
                 remedy = format!("it is of the workspace {other}: add --workspace {other}");
             }
         }
         tell(format_args!("switchbell: workspace {workspace} has no delivery {id}: {remedy}"));
     }
+    Ok(())
 }
 
-fn whole(of: &DeliveryView, content: &[(u64, Option<Notification>)], now: Timestamp) -> String {
+fn whole(of: &DeliveryJson, content: &[(u64, Option<NotificationJson>)], now: Timestamp) -> String {
     let made = match &of.retry_of {
         Some(old) => format!("{}, because a person had {old} repeated", of.created_at),
         None => format!("{}, because the route matched", of.created_at),
     };
-    let next = of.next_at.map(|at| format!("{} ({at})", ahead(at, now)));
+    let next = of.next_at.as_deref().map(|at| match at.parse() {
+        Ok(moment) => format!("{} ({at})", ahead(moment, now)),
+        Err(_) => at.to_owned(),
+    });
+    let mover = State::parse(&of.state).map_or("this command does not know that state", mover);
     let mut text = format!("delivery {}\n\n", of.id);
     let fields = [
-        ("state", Some(format!("{}: {}", of.state, mover(of.state)))),
+        ("state", Some(format!("{}: {mover}", of.state))),
         ("why", of.why.clone()),
         ("next", next),
-        ("workspace", Some(of.workspace.to_string())),
+        ("workspace", Some(of.workspace_id.clone())),
         ("route", Some(format!("{} -> {} (target {})", of.route, of.plugin, of.target))),
         ("made", Some(made)),
-        ("due", Some(of.due_at.to_string())),
-        ("retry of", of.retry_of.as_ref().map(DeliveryId::to_string)),
+        ("due", Some(of.due_at.clone())),
+        ("retry of", of.retry_of.clone()),
     ];
     for (label, value) in fields {
         if let Some(value) = value {
@@ -122,11 +158,11 @@ fn mover(state: State) -> &'static str {
     }
 }
 
-fn notifications(of: &DeliveryView, content: &[(u64, Option<Notification>)]) -> String {
-    let row = |(seq, found): &(u64, Option<Notification>)| {
+fn notifications(of: &DeliveryJson, content: &[(u64, Option<NotificationJson>)]) -> String {
+    let row = |(seq, found): &(u64, Option<NotificationJson>)| {
         let seq = format!("  #{seq}");
         match found {
-            Some(one) => vec![seq, one.effective_level.to_string(), cut(&one.event.title)],
+            Some(one) => vec![seq, one.effective_level.clone(), cut(&one.title)],
             None => vec![seq, "-".to_owned(), "(no longer in the inbox)".to_owned()],
         }
     };
@@ -135,7 +171,7 @@ fn notifications(of: &DeliveryView, content: &[(u64, Option<Notification>)]) -> 
     format!("\nnotifications\n{}{more}", aligned(&rows))
 }
 
-fn attempts(of: &DeliveryView) -> String {
+fn attempts(of: &DeliveryJson) -> String {
     if of.attempts.is_empty() {
         return "\nno attempts yet\n".to_owned();
     }
@@ -152,12 +188,14 @@ fn attempts(of: &DeliveryView) -> String {
     text
 }
 
-fn row(attempt: &Attempt, of: &DeliveryView) -> Vec<String> {
+fn row(attempt: &AttemptJson, of: &DeliveryJson) -> Vec<String> {
+    let moment = |at: &str| at.parse::<Timestamp>().ok();
+    let took = moment(&attempt.started_at).zip(moment(&attempt.ended_at)).map(|(from, to)| rounded(until(from, to)));
     vec![
         format!("  {}", attempt.number),
-        attempt.started_at.to_string(),
-        rounded(until(attempt.started_at, attempt.ended_at)),
-        attempt.outcome.to_string(),
+        attempt.started_at.clone(),
+        took.unwrap_or_else(|| "-".to_owned()),
+        attempt.outcome.clone(),
         count(attempt.steps as usize, "step"),
         attempt.plugin_version.as_ref().map_or_else(|| "-".to_owned(), |version| format!("{} {version}", of.plugin)),
     ]
@@ -170,9 +208,10 @@ mod tests {
     use super::super::views_for_tests::{at, attempt, digest, retrying};
     use super::*;
     use crate::inbox::delivery::Outcome;
-    use crate::notification::{Event, Level};
+    use crate::inbox::Marks;
+    use crate::notification::{Event, Level, Notification};
 
-    fn notification(seq: u64, title: &str) -> (u64, Option<Notification>) {
+    fn notification(seq: u64, title: &str) -> (u64, Option<NotificationJson>) {
         let event = Event {
             event_id: format!("event-{seq}"),
             name: "domain.active".to_owned(),
@@ -192,7 +231,7 @@ mod tests {
             effective_level: Level::Attention,
             event,
         };
-        (seq, Some(one))
+        (seq, Some(NotificationJson::from(&(one, Marks::default()))))
     }
 
     #[test]
@@ -217,7 +256,7 @@ mod tests {
                   HTTP 503: the server could not answer
               2  2026-09-01T18:42:10Z  120 ms  unknown  2 steps  slack 0.2.0
         "#]]
-        .assert_eq(&whole(&view, &[notification(41, "acme.example is active")], at("18:42:30")));
+        .assert_eq(&whole(&DeliveryJson::from(&view), &[notification(41, "acme.example is active")], at("18:42:30")));
     }
 
     #[test]
@@ -242,7 +281,7 @@ mod tests {
 
             no attempts yet
         "#]]
-        .assert_eq(&whole(&digest(), &content, at("18:42:30")));
+        .assert_eq(&whole(&DeliveryJson::from(&digest()), &content, at("18:42:30")));
     }
 
     #[test]

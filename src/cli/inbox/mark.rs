@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::open_places;
 use crate::cli::output::{print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::way::Way;
-use crate::cli::{FOUND_WRONG, workspace};
+use crate::cli::FOUND_WRONG;
 use crate::inbox::Deed;
 use crate::notification::Name;
 use crate::serve::desk::{MARKED_MAX, MarkJson, MarkedJson};
@@ -17,12 +17,14 @@ pub(in crate::cli) struct Mark {
     /// The notifications' numbers.
     #[arg(required = true, value_name = "SEQ")]
     seqs: Vec<u64>,
-    /// The member of the workspace who did; may be left out when there is one.
+    /// The member of the workspace who did; may be left out when there is one. With --server URL it is whoever has the token.
     #[arg(long, value_name = "MEMBER")]
     by: Option<String>,
     /// The workspace; may be left out when there is one.
     #[arg(long, value_name = "NAME")]
     workspace: Option<Name>,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -35,9 +37,7 @@ pub(super) async fn run(file: &Path, deed: Deed, asked: &Mark) -> ExitCode {
 }
 
 async fn marked(file: &Path, deed: Deed, asked: &Mark) -> Result<ExitCode, ExitCode> {
-    let places = open_places(file)?;
-    let workspace = workspace(&places.workspaces, asked.workspace.as_ref())?;
-    let way = Way::find(file, &places).await?;
+    let (way, workspace) = Way::find(file, &asked.server, asked.workspace.as_ref()).await?;
     let seqs: Vec<u64> = asked.seqs.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut whole = MarkedJson::default();
     for seqs in seqs.chunks(MARKED_MAX as usize) {

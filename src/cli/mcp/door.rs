@@ -8,6 +8,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::redirect::Policy;
 use url::{Host, Url};
 
+use crate::cli::control::root;
 use crate::cli::output::tell;
 use crate::serve::control;
 use crate::serve::mcp::PATH;
@@ -112,11 +113,6 @@ fn is_this_machine(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
-}
-
-/// The innermost cause.
-fn root(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root)
 }
 
 #[cfg(test)]

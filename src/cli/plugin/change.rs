@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::registry;
+use crate::cli::ask::no_server;
 use crate::cli::control::{Control, NoAnswer};
 use crate::cli::inbox::open_places;
 use crate::cli::output::{fail, print_for_people, print_json, tell};
+use crate::cli::remote::Server;
 use crate::cli::{FOUND_WRONG, load as load_config};
 use crate::clock::Clock;
 use crate::config::Places;
@@ -28,6 +30,8 @@ pub(in crate::cli) struct Load {
     /// The plugin's file, with its signature in FILE.minisig where there is one; or oci://REGISTRY/REPOSITORY:TAG.
     #[arg(value_name = "FILE")]
     from: String,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -41,6 +45,8 @@ pub(in crate::cli) struct Named {
     /// The version, or the beginning of its digest, as `plugin list` shows them.
     #[arg(value_name = "VERSION")]
     version: Option<String>,
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -65,14 +71,19 @@ impl Change {
 pub(super) async fn load(file: &Path, asked: &Load) -> ExitCode {
     let came = async {
         let (bytes, signature) = content(&asked.from).await?;
-        Way::find(file).await?.load(PathBuf::from(&asked.from), bytes, signature).await
+        Way::find(file, &asked.server).await?.load(PathBuf::from(&asked.from), bytes, signature).await
     };
     say(came.await, asked.json)
 }
 
 pub(super) async fn change(file: &Path, change: Change, asked: &Named) -> ExitCode {
-    let came = async { Way::find(file).await?.change(&asked.name, change, asked.version.clone()).await };
+    let came = async { Way::find(file, &asked.server).await?.change(&asked.name, change, asked.version.clone()).await };
     say(came.await, asked.json)
+}
+
+/// The plugins of a server.
+pub(super) async fn of_server(control: &Control) -> Result<Vec<PluginJson>, ExitCode> {
+    control.list("/v1/plugins").await.map_err(|error| no_server(&error))
 }
 
 /// The plugins of the running server; none when none runs.
@@ -108,7 +119,10 @@ enum Way {
 }
 
 impl Way {
-    async fn find(file: &Path) -> Result<Self, ExitCode> {
+    async fn find(file: &Path, server: &Server) -> Result<Self, ExitCode> {
+        if let Some(control) = server.control(file)? {
+            return Ok(Self::Server(control));
+        }
         let places = open_places(file)?;
         let control = Control::of(&places.store).map_err(|no_answer| failed(&no_answer))?;
         match control.is_there().await {

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::change::listed;
+use super::change::{self, listed};
 use super::{DIGEST_DIGITS, granted, sandbox};
 use crate::cli::FOUND_WRONG;
 use crate::cli::output::{print_for_people, print_json};
+use crate::cli::remote::Server;
 use crate::cli::table::{aligned, count};
 use crate::config::{self, Granted, Used, process_environment};
 use crate::notification::Name;
@@ -19,6 +20,8 @@ use crate::wasm::{Catalog, Plugin, PluginProblem, file_digest};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {
+    #[command(flatten)]
+    server: Server,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -34,11 +37,13 @@ struct Row {
     name: String,
     version: Option<String>,
     digest: Option<String>,
-    file: PathBuf,
+    /// Its file; none of a server elsewhere.
+    file: Option<PathBuf>,
     state: State,
     /// Why it does not load.
     why: Option<String>,
-    used_by: Vec<UsedJson>,
+    /// The targets that use it; none where the configuration is not on this machine.
+    used_by: Option<Vec<UsedJson>>,
     /// The other versions that are kept, the newest first; none without a server.
     others: Vec<VersionJson>,
     /// How the version that runs does, while it is on probation.
@@ -62,6 +67,16 @@ struct UsedJson {
 }
 
 pub(super) async fn run(file: &Path, asked: &List) -> ExitCode {
+    match asked.server.control(file) {
+        Ok(None) => {}
+        Ok(Some(control)) => {
+            return match change::of_server(&control).await {
+                Ok(plugins) => said(asked, &plugins.into_iter().map(elsewhere).collect::<Vec<_>>(), None),
+                Err(code) => code,
+            };
+        }
+        Err(code) => return code,
+    }
     let known = match granted(file) {
         Ok(known) => known,
         Err(code) => return code,
@@ -74,7 +89,12 @@ pub(super) async fn run(file: &Path, asked: &List) -> ExitCode {
         },
         Err(code) => return code,
     };
-    let printed = if asked.json { print_json(&rows) } else { print_for_people(&told(&rows, &known)) };
+    said(asked, &rows, Some(&known.plugins.directory))
+}
+
+/// Prints them; `directory` is the folder of plugins where it is on this machine.
+fn said(asked: &List, rows: &[Row], directory: Option<&Path>) -> ExitCode {
+    let printed = if asked.json { print_json(&rows) } else { print_for_people(&told(rows, directory)) };
     let is_wrong = rows.iter().any(|row| !matches!(row.state, State::Runs | State::Loads) || row.why.is_some());
     if is_wrong { ExitCode::from(FOUND_WRONG) } else { printed }
 }
@@ -93,6 +113,12 @@ async fn of_server(file: &Path, known: &Granted) -> Result<Option<Vec<Row>>, Exi
     Ok(Some(rows))
 }
 
+/// A plugin of a server whose files are not on this machine.
+fn elsewhere(of: PluginJson) -> Row {
+    let row = running(of, Path::new(""), &mut BTreeMap::new());
+    Row { file: None, used_by: None, ..row }
+}
+
 fn running(of: PluginJson, directory: &Path, used: &mut BTreeMap<&Name, Vec<UsedJson>>) -> Row {
     let used_by = of.name.parse().ok().and_then(|name: Name| used.remove(&name)).unwrap_or_default();
     let gone = (of.active.is_none() && of.problem.is_none() && !used_by.is_empty()).then(|| GONE.to_owned());
@@ -102,13 +128,13 @@ fn running(of: PluginJson, directory: &Path, used: &mut BTreeMap<&Name, Vec<Used
         (None, None) => State::Missing,
     };
     Row {
-        file: directory.join(format!("{}.wasm", of.name)),
+        file: Some(directory.join(format!("{}.wasm", of.name))),
         name: of.name,
         version: of.active.as_ref().map(|active| active.version.clone()),
         digest: of.active.map(|active| active.digest),
         state,
         why: of.problem.or(gone),
-        used_by,
+        used_by: Some(used_by),
         others: of.others,
         probation: of.probation,
     }
@@ -156,13 +182,13 @@ fn rows(known: &Granted, catalog: &Catalog, problems: Vec<PluginProblem>) -> Vec
 fn loaded(plugin: &Plugin, directory: &Path, used_by: Vec<UsedJson>) -> Row {
     let name = plugin.manifest().name.to_string();
     Row {
-        file: directory.join(format!("{name}.wasm")),
+        file: Some(directory.join(format!("{name}.wasm"))),
         name,
         version: Some(plugin.manifest().version.clone()),
         digest: Some(plugin.digest().to_owned()),
         state: State::Loads,
         why: None,
-        used_by,
+        used_by: Some(used_by),
         others: Vec::new(),
         probation: None,
     }
@@ -173,10 +199,10 @@ fn broken(name: String, problem: PluginProblem, used_by: Vec<UsedJson>) -> Row {
         name,
         version: None,
         digest: read_file(&problem.path).ok().and_then(|bytes| file_digest(&bytes)),
-        file: problem.path,
+        file: Some(problem.path),
         state: State::DoesNotLoad,
         why: Some(problem.message),
-        used_by,
+        used_by: Some(used_by),
         others: Vec::new(),
         probation: None,
     }
@@ -188,10 +214,10 @@ fn missing(name: &Name, directory: &Path, used_by: Vec<UsedJson>) -> Row {
         name: name.to_string(),
         version: None,
         digest: None,
-        file,
+        file: Some(file),
         state: State::Missing,
         why: Some(GONE.to_owned()),
-        used_by,
+        used_by: Some(used_by),
         others: Vec::new(),
         probation: None,
     }
@@ -204,13 +230,15 @@ impl From<&Used> for UsedJson {
     }
 }
 
-fn told(rows: &[Row], known: &Granted) -> String {
+fn told(rows: &[Row], directory: Option<&Path>) -> String {
     if rows.is_empty() {
-        return format!("no plugins in {}\n", known.plugins.directory.display());
+        return directory.map_or_else(|| "no plugins\n".to_owned(), |at| format!("no plugins in {}\n", at.display()));
     }
-    let heading = ["NAME", "VERSION", "DIGEST", "STATE", "USED BY"].map(str::to_owned).to_vec();
+    let mut heading = ["NAME", "VERSION", "DIGEST", "STATE"].map(str::to_owned).to_vec();
+    heading.extend(directory.map(|_| "USED BY".to_owned()));
     let table: Vec<Vec<String>> = std::iter::once(heading).chain(rows.iter().map(cells)).collect();
-    let reasons = rows.iter().filter_map(|row| Some(format!("{}: {}\n", row.file.display(), row.why.as_deref()?)));
+    let place = |row: &Row| row.file.as_ref().map_or_else(|| row.name.clone(), |file| file.display().to_string());
+    let reasons = rows.iter().filter_map(|row| Some(format!("{}: {}\n", place(row), row.why.as_deref()?)));
     let reasons: String = reasons.collect();
     let others: String = rows.iter().flat_map(|row| row.others.iter().map(|other| other_version(row, other))).collect();
     let watched = rows.iter().filter_map(|row| Some((row, row.probation.as_ref()?)));
@@ -241,13 +269,17 @@ fn cells(row: &Row) -> Vec<String> {
         State::Missing => "missing",
     };
     let digest = row.digest.as_deref().and_then(|digest| digest.get(..DIGEST_DIGITS));
-    let routes: BTreeSet<String> =
-        row.used_by.iter().map(|used| format!("{}: {}", used.workspace, used.route)).collect();
-    let used_by = match routes.len() {
+    let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
+    let mut cells = vec![row.name.clone(), or_dash(row.version.as_deref()), or_dash(digest), state.to_owned()];
+    cells.extend(row.used_by.as_deref().map(users));
+    cells
+}
+
+fn users(used_by: &[UsedJson]) -> String {
+    let routes: BTreeSet<String> = used_by.iter().map(|used| format!("{}: {}", used.workspace, used.route)).collect();
+    match routes.len() {
         0 => "no target".to_owned(),
         1..=3 => routes.into_iter().collect::<Vec<_>>().join(", "),
-        more => format!("{} of {}", count(row.used_by.len(), "target"), count(more, "route")),
-    };
-    let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
-    vec![row.name.clone(), or_dash(row.version.as_deref()), or_dash(digest), state.to_owned(), used_by]
+        more => format!("{} of {}", count(used_by.len(), "target"), count(more, "route")),
+    }
 }

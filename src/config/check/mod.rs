@@ -10,6 +10,7 @@ mod outbox;
 mod overlap;
 mod plugins;
 mod reach;
+mod retention;
 mod route;
 mod secret;
 mod server;

@@ -12,11 +12,12 @@ use super::super::raw::{RawCommand, RawPoll, RawServer};
 use super::super::read::{Map, Named, Placed};
 use super::super::source::Report;
 use super::super::values::{Span, show};
-use super::super::{Access, MailRelay, Plugins, Poll, ToolGrant, Transport, suggest};
+use super::super::{Access, MailRelay, Plugins, Poll, Retention, ToolGrant, Transport, suggest};
 use super::access;
 use super::catalog::{self, Entry};
 use super::mail;
 use super::plugins;
+use super::retention;
 use super::secret::{self, Rule};
 use crate::notification::Name;
 
@@ -39,6 +40,7 @@ pub(in crate::config) struct Server {
     /// The folder of the workspaces' files, as a person would name it.
     pub workspaces: Option<Placed<PathBuf>>,
     pub poll: Poll,
+    pub retention: Retention,
     pub reads_per_minute_max: u32,
     pub commands: BTreeMap<Name, Command>,
     pub catalog: BTreeMap<Name, Entry>,
@@ -85,6 +87,9 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, reading: &Readi
     let known = catalog::Known { folder, commands: &commands, secrets: &secrets };
     let catalog = catalog::check(raw.catalog, &known, &mut mentions, report);
     let store: PathBuf = raw.store.map(|store| folder.absolute.join(&store.0)).unwrap_or_default();
+    let reads_per_minute_max = raw.poll.as_ref().and_then(|poll| poll.budget.as_ref());
+    let reads_per_minute_max = reads_per_minute_max.map_or(READS_PER_MINUTE_DEFAULT, |most| most.0);
+    let poll = raw.poll.map_or_else(Poll::default, |raw| poll(raw, report));
     let listen = raw.listen.as_ref().map(|listen| (&listen.at, listen.0));
     Server {
         access: access::check(listen, raw.public_url, raw.trusted_proxies, report),
@@ -93,12 +98,9 @@ pub(in crate::config) fn server(raw: RawServer, folder: &Folder, reading: &Readi
             let value = path_of(&path.at, &path.value.0, report).map(|path| folder.shown.join(path))?;
             Some(Placed { at: path.at, value })
         }),
-        reads_per_minute_max: raw
-            .poll
-            .as_ref()
-            .and_then(|poll| poll.budget.as_ref())
-            .map_or(READS_PER_MINUTE_DEFAULT, |most| most.0),
-        poll: raw.poll.map_or_else(Poll::default, |raw| poll(raw, report)),
+        retention: retention::server(raw.retention, poll.age_max, folder, report),
+        reads_per_minute_max,
+        poll,
         commands,
         catalog,
         plugins,

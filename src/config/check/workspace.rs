@@ -8,7 +8,7 @@ use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::Member;
 use super::super::{Role, Route, Workspace};
-use super::{Server, connector, overlap, reach, route};
+use super::{Server, connector, overlap, reach, retention, route};
 use crate::notification::Name;
 use crate::route::{PatternError, Router};
 
@@ -23,6 +23,7 @@ pub(in crate::config) fn workspace(
     report: &mut Report,
 ) -> Option<Workspace> {
     let members = members(raw.members);
+    let kept = retention::workspace(raw.retention, server.retention.kept, report);
     let connectors = connector::check(raw.connectors, name, server, report);
     let mut raw_routes = raw.routes;
     if let Some(routes) = &mut raw_routes
@@ -50,6 +51,7 @@ pub(in crate::config) fn workspace(
         connectors: connectors.collect(),
         routes,
         router: router.ok()?,
+        kept,
     })
 }
 

@@ -5,7 +5,7 @@ use super::super::read::{Map, OneOrMore, Placed};
 use super::super::section::Need::{Default, Optional, Required};
 use super::super::section::section;
 use super::super::values::{AfterEntry, Member, NamePattern, Order, Settings, TextPattern, UnlessEntry};
-use super::{RawAtMost, RawCollect, RawConnector, RawHold, RawRetry};
+use super::{RawAtMost, RawCollect, RawConnector, RawHold, RawKept, RawRetry};
 use crate::inbox::delivery::OnUnknown;
 use crate::notification::{Level, Name};
 
@@ -33,6 +33,8 @@ section! {
         "connectors" => connectors: Map<Name, RawConnector>, Optional;
         /// Who should hear of what, at most 200 routes. Every route that matches fires; their order means nothing.
         "routes" => routes: Vec<Placed<RawRoute>>, Optional;
+        /// How long notifications are kept, where that is shorter than the operator says.
+        "retention" => retention: RawKept, Optional;
     }
     not yet: ["consumers"]
     elsewhere: {

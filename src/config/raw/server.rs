@@ -4,7 +4,7 @@ use super::super::read::{Map, Placed, Text, Whole};
 use super::super::section::Need::{Default, Optional, Required};
 use super::super::section::section;
 use super::super::values::{ConnectorUrl, Listen, Network, OutboxUri, PublicUrl, Span, Store, VariableName};
-use super::{RawAuth, RawMail, RawPlugins, RawSecret};
+use super::{RawAuth, RawMail, RawPlugins, RawRetention, RawSecret};
 use crate::notification::Name;
 
 /// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
@@ -35,6 +35,8 @@ section! {
         "workspaces" => workspaces: Text, Default("workspaces/");
         /// How outboxes are polled.
         "poll" => poll: RawPoll, Optional;
+        /// How long notifications and what belongs to them are kept.
+        "retention" => retention: RawRetention, Optional;
         /// The only programs that a connector may start, by name.
         "commands" => commands: Map<Name, RawCommand>, Optional;
         /// Servers that workspaces use by name, at most 200.
@@ -46,7 +48,7 @@ section! {
         /// The relay that mail goes through. Without it no plugin can send mail.
         "mail" => mail: RawMail, Optional;
     }
-    not yet: ["retention"]
+    not yet: []
     elsewhere: {
         "members": WORKSPACES,
         "connectors": WORKSPACES,

@@ -106,6 +106,7 @@ pub(super) fn config() -> Config {
         poll: Poll::default(),
     };
     let workspace = Workspace {
+        kept: Default::default(),
         name: "acme".parse().unwrap(),
         file: "acme.yaml".into(),
         members: BTreeMap::new(),
@@ -123,6 +124,7 @@ pub(super) fn config() -> Config {
         secrets: BTreeMap::new(),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
         aside: BTreeSet::new(),
+        retention: Default::default(),
         reads_per_minute_max: 60,
     }
 }

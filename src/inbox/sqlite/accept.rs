@@ -15,8 +15,8 @@ use super::rows::{self, prepare};
 use super::session::{Session, Target};
 use super::{Accepted, InboxError, Intake, Name};
 use crate::inbox::book::QueueKey;
-use crate::inbox::delivery::{Cause, State};
 use crate::inbox::change::GAP_NAME;
+use crate::inbox::delivery::{Cause, State};
 use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
 use crate::notification::{HOST_SOURCE, Notification};
 

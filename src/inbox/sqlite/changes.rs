@@ -332,10 +332,11 @@ fn group(connection: &Connection, noted: Vec<Noted>) -> Result<Vec<Group>, Inbox
     deliveries.reverse();
     deliveries.sort_by_key(|(number, _)| *number);
     deliveries.dedup_by_key(|(number, _)| *number);
+    let mut look = prepare(connection, STANDING)?;
     for (number, now) in deliveries {
         let standing = match now {
             Now::Made(standing) => Some(standing),
-            Now::Moved => standing(connection, number)?,
+            Now::Moved => look.query_row([number], standing).optional().map_err(unavailable)?,
             Now::Joined { into, notification } => {
                 let key = Key::new(notification >> SEQ_BITS, Kind::Joined);
                 groups.add(key, &[number, into, seq(notification)]);
@@ -367,16 +368,14 @@ fn seq(notification: i64) -> i64 {
     notification & ((1 << SEQ_BITS) - 1)
 }
 
-/// A delivery as it stands; none if it is no more.
-fn standing(connection: &Connection, number: i64) -> Result<Option<Standing>, InboxError> {
-    let select = "SELECT target, plugin, state, notification FROM delivery WHERE id = ?1";
-    let row = |row: &Row<'_>| {
-        Ok(Standing {
-            target: row.get(0)?,
-            plugin: rows::name(row, 1)?,
-            state: rows::state(row, 2)?,
-            notification: row.get(3)?,
-        })
-    };
-    prepare(connection, select)?.query_row([number], row).optional().map_err(unavailable)
+/// How a delivery stands.
+const STANDING: &str = "SELECT target, plugin, state, notification FROM delivery WHERE id = ?1";
+
+fn standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
+    Ok(Standing {
+        target: row.get(0)?,
+        plugin: rows::name(row, 1)?,
+        state: rows::state(row, 2)?,
+        notification: row.get(3)?,
+    })
 }

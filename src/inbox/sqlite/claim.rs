@@ -330,7 +330,8 @@ fn hand_out(
     let values = params![number, state, attempt, epoch, started_at, takes_slot, since_at, told];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     let plugin = due.plugin.clone();
-    let standing = Standing { target: target.row.id, plugin, state: next.state, notification: due.waiting.notification };
+    let standing =
+        Standing { target: target.row.id, plugin, state: next.state, notification: due.waiting.notification };
     session.changes.made(number, standing);
     let (notifications, omitted) = contents(session, &due.waiting)?;
     Ok(Claim {

@@ -5,9 +5,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::{SqliteInbox, changes, expiry, list, read, replay, tokens};
-use crate::inbox::{
-    Changes, Expired, Expiry, InboxError, Listed, Query, Reader, Retention, Token, Tokens,
-};
+use crate::inbox::{Changes, Expired, Expiry, InboxError, Listed, Query, Reader, Retention, Token, Tokens};
 use crate::notification::Name;
 
 impl Reader for SqliteInbox {
@@ -79,6 +77,10 @@ impl Tokens for SqliteInbox {
 }
 
 impl Retention for SqliteInbox {
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Name>, InboxError>> {
+        self.read(read::workspaces).boxed()
+    }
+
     fn expiring<'a>(
         &'a self,
         workspace: &'a Name,

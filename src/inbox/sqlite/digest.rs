@@ -125,7 +125,9 @@ pub(super) fn stay(
     let until = next.next_at.map(Timestamp::as_millisecond);
     let values = params![row.id, next.state.as_str(), until, digest.key];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
-    session.changes.moved(row.id);
+    if next.state != row.state {
+        session.changes.moved(row.id);
+    }
     session.now_due(&target.queue, digest.until);
     Ok(())
 }

@@ -60,8 +60,7 @@ pub(super) fn expiring(
     let mut rows = statement.query([after, end]).map_err(unavailable)?;
     let (mut found, mut looked_at, mut last, mut next) = (Vec::new(), 0, None, None);
     while let Some(row) = rows.next().map_err(unavailable)? {
-        let (id, received_at): (i64, i64) =
-            (row.get(0).map_err(unavailable)?, row.get(1).map_err(unavailable)?);
+        let (id, received_at): (i64, i64) = (row.get(0).map_err(unavailable)?, row.get(1).map_err(unavailable)?);
         let is_old = received_at < before || seq_of(id) <= surplus.unsigned_abs() && surplus > 0;
         // What came later is no older, but for a clock that was set back: then it goes when its turn comes.
         if !is_old {

@@ -227,7 +227,9 @@ fn wait(session: &mut Session, target: &Target, row: &Waiting, until: Timestamp)
     let sql = "UPDATE delivery SET state = ?2, next_at = ?3, due_at = ?3 WHERE id = ?1";
     let values = params![row.id, next.state.as_str(), until.as_millisecond()];
     prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
-    session.changes.moved(row.id);
+    if next.state != row.state {
+        session.changes.moved(row.id);
+    }
     session.now_due(&target.queue, until);
     Ok(())
 }

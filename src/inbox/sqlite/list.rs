@@ -154,7 +154,9 @@ impl<'a> Judge<'a> {
     fn new(connection: &'a Connection, workspace: i64, query: &'a Query) -> Result<Self, InboxError> {
         let text = query.text.as_ref().filter(|text| !text.is_empty()).map(|text| text.to_lowercase());
         let is_by_mark = query.is_unacknowledged || query.is_unread && !query.seqs.is_empty();
-        let is_judged = is_by_mark || text.is_some() || query.when.is_some() || query.since.is_some();
+        // One of the numbers that are asked for may be none.
+        let is_judged =
+            is_by_mark || !query.seqs.is_empty() || text.is_some() || query.when.is_some() || query.since.is_some();
         // What stands behind the payload is read only where it is needed.
         let marks = if is_by_mark { "read_at IS NULL, acknowledged_at IS NULL" } else { "1, 1" };
         let texts = if text.is_some() { "title, body" } else { "NULL, NULL" };
@@ -183,7 +185,6 @@ impl<'a> Judge<'a> {
             None => Ok(true),
             Some(narrow) => {
                 let mut rows = narrow.query([id]).map_err(unavailable)?;
-                // One of the numbers that were asked for may be none.
                 rows.next().map_err(unavailable)?.map_or(Ok(false), judge).map_err(unavailable)
             }
         }

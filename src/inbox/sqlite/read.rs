@@ -89,6 +89,12 @@ pub(super) fn marks(connection: &Connection, name: &Name, seqs: &[u64]) -> Resul
     seqs.iter().map(&mut of).collect()
 }
 
+pub(super) fn workspaces(connection: &Connection) -> Result<Vec<Name>, InboxError> {
+    let mut statement = prepare(connection, "SELECT name FROM workspace ORDER BY name")?;
+    let found = statement.query_map([], |row| name(row, 0)).map_err(unavailable)?;
+    found.collect::<Result<_, _>>().map_err(unavailable)
+}
+
 pub(super) fn workspace(connection: &Connection, name: &Name) -> Result<Option<i64>, InboxError> {
     let mut statement = prepare(connection, "SELECT id FROM workspace WHERE name = ?1")?;
     statement.query_row([name.as_str()], |row| row.get(0)).optional().map_err(unavailable)

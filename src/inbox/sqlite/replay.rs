@@ -74,7 +74,10 @@ fn of_row(row: &Row<'_>, store: &Store) -> rusqlite::Result<Vec<Change>> {
         Kind::Created => {
             let &[first] = numbers.as_slice() else { return Err(wrong(4)) };
             let seqs = first.unsigned_abs()..first.unsigned_abs() + count;
-            Ok((number..).zip(seqs).map(|(number, seq)| Change { number, at, what: Changed::Created { seq } }).collect())
+            Ok((number..)
+                .zip(seqs)
+                .map(|(number, seq)| Change { number, at, what: Changed::Created { seq } })
+                .collect())
         }
         Kind::Read | Kind::Acknowledged => {
             let mark = Mark { at, by: Actor { name: row.get(5)?, is_agent: row.get(6)? } };

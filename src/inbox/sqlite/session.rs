@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Statement, params};
 use tokio::sync::Notify;
 
 use super::adopt::GONE;
-use super::errors::unavailable;
 use super::changes::{self, Changes};
+use super::errors::unavailable;
 use super::follow::Followers;
 use super::rows::{prepare, unreadable};
 use super::{InboxError, Name, Store};

@@ -12,6 +12,7 @@ use crate::notification::{Event, Level};
 use crate::route::timing::Timing;
 
 mod admission;
+mod changes;
 mod log;
 mod recordings;
 
@@ -36,7 +37,6 @@ impl Place {
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
-
 fn name(text: &str) -> Name {
     text.parse().unwrap()
 }

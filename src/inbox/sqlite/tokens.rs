@@ -17,7 +17,8 @@ const READ: i64 = 2;
 const ACKNOWLEDGE: i64 = 4;
 
 /// What [`token`] reads, of `token t`. One is revoked with the first that it was made from.
-const TOKEN: &str = "t.id, t.kind, t.hash, t.label, t.role, t.workspace, t.name, t.flags, t.parent, t.created_at, t.expires_at,
+const TOKEN: &str =
+    "t.id, t.kind, t.hash, t.label, t.role, t.workspace, t.name, t.flags, t.parent, t.created_at, t.expires_at,
                      coalesce(t.revoked_at, (
                          WITH RECURSIVE above (parent, revoked_at) AS (
                              SELECT a.parent, a.revoked_at FROM token a WHERE a.id = t.parent
@@ -79,7 +80,8 @@ pub(super) fn add(session: &Session, token: &Token) -> Result<i64, InboxError> {
         forget_over(connection, "TRUE", token.created_at)?;
     }
     if count(connection)? >= TOKENS_MAX {
-        let message = format!("there are {TOKENS_MAX} tokens, links and sessions, which is the most: revoke some of them");
+        let message =
+            format!("there are {TOKENS_MAX} tokens, links and sessions, which is the most: revoke some of them");
         return Err(InboxError::Unavailable(message));
     }
     let (role, workspace, name, flags) = columns(&token.scope);
@@ -144,7 +146,8 @@ pub(super) fn redeem(
     kept: &Token,
     now: Timestamp,
 ) -> Result<Option<Token>, InboxError> {
-    let Some(link) = find(session.connection, link)?.filter(|one| one.kind == TokenKind::Link && one.is_good(now)) else {
+    let Some(link) = find(session.connection, link)?.filter(|one| one.kind == TokenKind::Link && one.is_good(now))
+    else {
         return Ok(None);
     };
     let sql = "UPDATE token SET revoked_at = ?2, used_at = ?2 WHERE id = ?1";

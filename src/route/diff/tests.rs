@@ -32,6 +32,7 @@ fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
         poll: Poll::default(),
     };
     Workspace {
+        kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),
         members: BTreeMap::new(),

@@ -155,6 +155,7 @@ fn route(route: &str, pattern: &str, deliver: Vec<Target>) -> Route {
 
 fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
     let workspace = Workspace {
+        kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),
         members: BTreeMap::new(),
@@ -186,6 +187,7 @@ fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
         secrets: BTreeMap::from([(name("hook"), secret)]),
         workspaces: BTreeMap::from([(name("acme"), workspace)]),
         aside: BTreeSet::new(),
+        retention: Default::default(),
         reads_per_minute_max: 60,
     }
 }

@@ -23,8 +23,16 @@ const TAGS: [(&str, &str); 7] = [
 ];
 
 /// Schemas of what is sent: what they do not require may be left out. In all others every field is there.
-const ASKED: [&str; 8] =
-    ["MarkJson", "WhichJson", "ExplainAskedJson", "OfJson", "PreviewAskedJson", "AdHocJson", "WhichVersionJson", "NewTokenJson"];
+const ASKED: [&str; 8] = [
+    "MarkJson",
+    "WhichJson",
+    "ExplainAskedJson",
+    "OfJson",
+    "PreviewAskedJson",
+    "AdHocJson",
+    "WhichVersionJson",
+    "NewTokenJson",
+];
 
 /// Problems that any operation may answer.
 const PROBLEMS: [(&str, &str); 5] = [

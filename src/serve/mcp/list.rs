@@ -32,6 +32,9 @@ pub(super) const IDS_MAX: usize = 100;
 /// own size, which is bounded.
 const CONTENT_BYTES_MAX: usize = 96 << 10;
 
+/// What stands around a payload in an answer, in levels of JSON, and some more.
+const LEVELS_AROUND: usize = 16;
+
 /// Unread notifications are counted so far.
 pub(super) const UNREAD_MAX: u32 = 10_000;
 
@@ -92,13 +95,20 @@ fn fitting(listed: &Listed) -> (Vec<NotificationJson>, Option<u64>, bool) {
     (items, listed.next, false)
 }
 
-/// The item with its payload to be filled in.
+/// The item with its payload to be filled in. A payload that usual readers of JSON cannot take is left out, since it would cost
+/// them the whole answer; the text has it.
 fn structured(mut item: NotificationJson, fillings: &Fillings) -> Result<Value, Problem> {
-    if let Some(data) = item.data.take() {
+    if let Some(data) = item.data.take().filter(|data| is_readable(data.get())) {
         let standing = fillings.put(data.get().to_owned()).map_err(by_chance)?;
         item.data = Some(RawValue::from_string(format!("\"{standing}\"")).map_err(unspeakable)?);
     }
     serde_json::to_value(item).map_err(unspeakable)
+}
+
+/// Whether numbers and depth are such that a usual reader takes it where it stands, some levels deep.
+fn is_readable(data: &str) -> bool {
+    let (before, after) = ("[".repeat(LEVELS_AROUND), "]".repeat(LEVELS_AROUND));
+    serde_json::from_str::<Value>(&format!("{before}{data}{after}")).is_ok()
 }
 
 fn query(asked: Asked, all: Query) -> Result<Query, Problem> {

@@ -149,7 +149,7 @@ fn notification() -> Value {
         "workspaceId": text(), "source": { "type": "string", "description": "The connector that wrote it." },
         "eventId": text(), "name": text(), "timestamp": text(), "receivedAt": text(), "level": text(),
         "effectiveLevel": text(), "subject": optional(), "title": text(), "body": optional(), "link": link,
-        "data": { "type": ["object", "null"] }, "readAt": optional(), "readBy": optional(),
+        "data": { "type": ["object", "null"], "description": "The payload; null where only the text can hold it." }, "readAt": optional(), "readBy": optional(),
         "acknowledgedAt": optional(), "acknowledgedBy": optional(),
     });
     let required = ["seq", "workspaceId", "source", "eventId", "name", "timestamp", "effectiveLevel", "title", "data"];

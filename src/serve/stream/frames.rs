@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::body::Bytes;
 use serde::Serialize;
 
-use super::shapes::{DeliveryChangeJson, GapJson, JoinedJson, MarkChangeJson, PlaceJson};
+use super::shapes::{DeliveryChangeJson, DeliveryJoinedJson, GapJson, MarkChangeJson, PlaceJson};
 use crate::inbox::change::Change;
 use crate::inbox::{Changed, InboxError, Marks, Order, Query, Reader};
 use crate::notification::{Name, Notification};
@@ -187,8 +187,8 @@ fn frame(workspace: &Name, change: &Change, told: &HashMap<u64, (Notification, M
             Some(event(change.number, "delivery.changed", &told))
         }
         Changed::Joined { id, into, seq } => {
-            let (id, into, notifications) = (id.to_string(), into.to_string(), vec![*seq]);
-            let told = JoinedJson { id, workspace_id, into, notifications, at };
+            let (id, into) = (id.to_string(), into.to_string());
+            let told = DeliveryJoinedJson { id, workspace_id, into, notifications: vec![*seq], at };
             Some(event(change.number, "delivery.joined", &told))
         }
         Changed::Gap { seq, source } => {

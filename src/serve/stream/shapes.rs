@@ -41,15 +41,15 @@ pub struct DeliveryChangeJson {
     pub at: String,
 }
 
-/// `delivery.joined`: a delivery that waited became part of a digest, and is no more.
+/// `delivery.joined`: a delivery that waited became part of another, and there is none of this id any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct JoinedJson {
+pub struct DeliveryJoinedJson {
     /// Which.
     pub id: String,
     /// The workspace.
     pub workspace_id: String,
-    /// The delivery that it is part of now.
+    /// The id of the delivery that it is part of now.
     pub into: String,
     /// The first notification it stood for.
     pub notifications: Vec<u64>,

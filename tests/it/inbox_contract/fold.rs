@@ -30,7 +30,7 @@ fn except(random: &mut Rng) -> Except {
     if random.bool() { Except::Nothing } else { Except::Urgent }
 }
 
-fn timing(random: &mut Rng) -> Timing {
+pub fn timing(random: &mut Rng) -> Timing {
     let minutes = |random: &mut Rng, most| random.u32(1..most) * MINUTE;
     let mut some = |chance: f64| random.f64() < chance;
     let (has_after, has_hold, has_collect, has_limit) = (some(0.4), some(0.5), some(0.6), some(0.6));

@@ -10,24 +10,24 @@ use switchbell::clock::later;
 use switchbell::inbox::book::{Admission, Book, QueueKey, Rule};
 use switchbell::inbox::delivery::{Next, Outcome, State};
 use switchbell::inbox::{
-    Accepted, Adopted, Attempt, Change, Claim, Claimed, DeliveryView, Ended, Entry, Fence, Finished, Inbox, InboxError,
-    Intake, Kept, KeptEffect, News, Owed, Page, Progress, Want, Which, Written,
+    Accepted, Adopted, Attempt, Change, Claim, Claimed, DeliveryView, Ended, Entry, Fence, Finished, InboxError,
+    Intake, Kept, KeptEffect, News, Owed, Page, Progress, Store, Want, Which, Written,
 };
 use switchbell::notification::{Event, Level, Name};
 use switchbell::route::timing::Timing;
 
 /// Where a store is, and how it is opened: again and again, by one at a time.
-pub struct Place(Box<dyn Fn(Timestamp) -> Arc<dyn Inbox> + Send + Sync>);
+pub struct Place(Box<dyn Fn(Timestamp) -> Arc<dyn Store> + Send + Sync>);
 
 impl Place {
-    pub fn new(open: impl Fn(Timestamp) -> Arc<dyn Inbox> + Send + Sync + 'static) -> Self {
+    pub fn new(open: impl Fn(Timestamp) -> Arc<dyn Store> + Send + Sync + 'static) -> Self {
         Self(Box::new(open))
     }
 }
 
 pub struct Stage {
     place: Place,
-    inbox: Option<Arc<dyn Inbox>>,
+    inbox: Option<Arc<dyn Store>>,
     rules: Vec<Rule>,
     gate: Option<Arc<Gate>>,
 }
@@ -208,7 +208,7 @@ impl Stage {
         stage
     }
 
-    pub fn inbox(&self) -> &dyn Inbox {
+    pub fn inbox(&self) -> &dyn Store {
         &**self.inbox.as_ref().unwrap()
     }
 
@@ -230,6 +230,12 @@ impl Stage {
         self.gate = Some(Arc::clone(&gate));
         self.adopt(self.rules.clone(), at(0)).await;
         gate
+    }
+
+    /// Takes up other targets, and another who lets in.
+    pub async fn let_in_by(&mut self, rules: Vec<Rule>, gate: Arc<Gate>, now: Timestamp) {
+        self.gate = Some(gate);
+        self.adopt(rules, now).await;
     }
 
     /// Closes the store with nothing finished, and opens it again, as after a crash.

@@ -30,6 +30,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         poll,
     };
     let workspace = Workspace {
+        kept: Default::default(),
         name: "acme".parse().unwrap(),
         file: "acme.yaml".into(),
         members: BTreeMap::new(),
@@ -49,6 +50,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         secrets: BTreeMap::from([("token".parse().unwrap(), token)]),
         workspaces: BTreeMap::from([(workspace.name.clone(), workspace)]),
         aside: BTreeSet::new(),
+        retention: Default::default(),
         reads_per_minute_max: 100_000,
     }
 }

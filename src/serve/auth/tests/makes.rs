@@ -22,7 +22,13 @@ fn of_triage() -> NewTokenJson {
 #[tokio::test]
 async fn nobody_makes_a_token_above_its_own() {
     let stage = Stage::new();
-    stage.configure("", &[("acme", "members: { admin@example.com: admin, other@example.com: admin, reader@example.com: member }\n"), ("globex", ACME)]);
+    stage.configure(
+        "",
+        &[
+            ("acme", "members: { admin@example.com: admin, other@example.com: admin, reader@example.com: member }\n"),
+            ("globex", ACME),
+        ],
+    );
     let caller = async |scope| stage.caller(&stage.made(scope).await.text).await.unwrap();
     let callers = [
         Caller::local(),
@@ -55,7 +61,11 @@ async fn nobody_makes_a_token_above_its_own() {
 async fn an_admin_sees_and_revokes_the_tokens_of_its_workspace_alone() {
     let stage = Stage::new();
     let operator = stage.made(Scope::Operator).await;
-    let foreign = Scope::Member { workspace: "globex".parse().unwrap(), member: "reader@example.com".to_owned(), is_admin: false };
+    let foreign = Scope::Member {
+        workspace: "globex".parse().unwrap(),
+        member: "reader@example.com".to_owned(),
+        is_admin: false,
+    };
     let foreign = stage.made(foreign).await;
     let triage = stage.made(agent()).await;
     let admin = stage.made(member("admin@example.com", true)).await;
@@ -99,7 +109,8 @@ async fn a_token_that_makes_no_sense_is_refused_by_name() {
     check(NewTokenJson { expires_in: Some("soon".to_owned()), ..asked("operator") }, "how long it is good").await;
     check(NewTokenJson { expires_in: Some("1s".to_owned()), ..asked("operator") }, "1m to 3650d").await;
     check(NewTokenJson { expires_in: Some("4000d".to_owned()), ..asked("operator") }, "1m to 3650d").await;
-    check(NewTokenJson { expires_in: Some("1h".to_owned()), link: true, ..asked("operator") }, "after ten minutes").await;
+    check(NewTokenJson { expires_in: Some("1h".to_owned()), link: true, ..asked("operator") }, "after ten minutes")
+        .await;
     check(NewTokenJson { label: Some("x".repeat(101)), ..asked("operator") }, "at most 100 characters").await;
     check(NewTokenJson { label: Some("a\nb".to_owned()), ..asked("operator") }, "one line").await;
     stage.configure("", &[("acme", "members: [\n"), ("globex", ACME)]);

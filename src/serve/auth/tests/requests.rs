@@ -40,7 +40,8 @@ async fn a_token_is_what_its_scope_says_as_far_as_the_file_still_allows_it() {
 #[tokio::test]
 async fn a_request_without_a_token_or_with_something_else_is_told_what_is_needed() {
     let stage = Stage::new();
-    let of = async |headers: &[(&str, &str)]| stage.gate.caller(&request(Method::GET, headers), Some(from()), true).await;
+    let of =
+        async |headers: &[(&str, &str)]| stage.gate.caller(&request(Method::GET, headers), Some(from()), true).await;
     says(of(&[]).await, 401, "switchbell token create");
     says(of(&[("authorization", "Basic YTpi")]).await, 401, "Bearer TOKEN");
     says(of(&[("authorization", "Bearer swb_no")]).await, 401, "not known");
@@ -75,7 +76,9 @@ async fn a_session_changes_things_only_by_our_own_pages() {
         says(of(&[OURS]).await, 403, "switchbell-request");
         says(of(&[OURS, ("switchbell-request", "0")]).await, 403, "switchbell-request");
         says(of(&[HEADER]).await, 403, "`Origin`");
-        for foreign in ["null", "http://evil.example", "http://127.0.0.1:7421", "http://localhost:7420", "https://127.0.0.1:7420"] {
+        for foreign in
+            ["null", "http://evil.example", "http://127.0.0.1:7421", "http://localhost:7420", "https://127.0.0.1:7420"]
+        {
             says(of(&[("origin", foreign), HEADER]).await, 403, "`Origin`");
         }
     }

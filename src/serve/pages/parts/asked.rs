@@ -24,7 +24,7 @@ impl Asked {
 
     /// All values of this name that are not empty.
     pub(in super::super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let values = self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim());
+        let mut values = self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim());
         values.filter(|value| !value.is_empty())
     }
 

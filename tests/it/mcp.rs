@@ -1,0 +1,11 @@
+//! The MCP server: the tools, the inbox as an outbox, and the relay over standard input and output.
+
+mod clients;
+mod feeding;
+mod listening;
+mod marks;
+mod outbox;
+mod relay;
+mod rights;
+mod stage;
+mod tools;
