@@ -145,7 +145,8 @@ mod tests {
             missing: vec![id.clone(), id],
             has_more: false,
         };
-        let expected = "1 delivery to be tried again; not changed: one that is in flight and 1 more; 2 deliveries not there";
+        let expected =
+            "1 delivery to be tried again; not changed: one that is in flight and 1 more; 2 deliveries not there";
         assert_eq!(told(&handled, "to be tried again"), expected);
         assert_eq!(told(&Handled::default(), "cancelled"), "nothing was changed");
     }

@@ -40,7 +40,8 @@ impl Asset {
 pub(super) fn style() -> &'static Asset {
     static STYLE: OnceLock<Asset> = OnceLock::new();
     STYLE.get_or_init(|| {
-        let parts = [include_str!("assets/base.css"), include_str!("assets/parts.css"), include_str!("assets/pages.css")];
+        let parts =
+            [include_str!("assets/base.css"), include_str!("assets/parts.css"), include_str!("assets/pages.css")];
         Asset::new("switchbell", "css", "text/css; charset=utf-8", parts.concat())
     })
 }
@@ -80,7 +81,8 @@ pub(super) async fn serve(Path(name): Path<String>, headers: HeaderMap) -> Respo
     };
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|value| value.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == asset.tag);
-    let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { asset.text.as_str().into_response() };
+    let mut response =
+        if is_known { StatusCode::NOT_MODIFIED.into_response() } else { asset.text.as_str().into_response() };
     let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
     response.headers_mut().insert(header::CACHE_CONTROL, kept);
     if let Ok(tag) = HeaderValue::from_str(&asset.tag) {

@@ -84,7 +84,8 @@ fn buttons(place: &Place, one: &DeliveryView) -> Markup {
     let button = |change: Change, word: &str, is_main: bool| {
         html! { button.primary[is_main] type="submit" name="do" value=(change.as_str()) { (word) } }
     };
-    let again = if matches!(one.state, Stands::Dead | Stands::Blocked | Stands::Retrying) { "Retry now" } else { "Send again" };
+    let again =
+        if matches!(one.state, Stands::Dead | Stands::Blocked | Stands::Retrying) { "Retry now" } else { "Send again" };
     html! {
         @if may && (retries || cancels) {
             form.acts.needs-script method="post" action="change" data-act {

@@ -44,13 +44,15 @@ fn shown(status: StatusCode, problem: &Problem) -> Response {
             "Not here",
             "It may be gone, or it may belong to a workspace that you may not see. Check the address, or go back to the inbox.",
         ),
-        Problem::Forbidden(_) => {
-            ("Not allowed", "You are signed in, but your role does not allow this. An admin of the workspace, or the operator, can do it.")
-        }
+        Problem::Forbidden(_) => (
+            "Not allowed",
+            "You are signed in, but your role does not allow this. An admin of the workspace, or the operator, can do it.",
+        ),
         Problem::TooMany(..) => ("Too many tries", "Wait a moment, then load this page again."),
-        Problem::Unavailable(_) => {
-            ("Not right now", "Nothing is lost: what is accepted is stored. Load this page again in a moment; if it stays so, the operator's log says more.")
-        }
+        Problem::Unavailable(_) => (
+            "Not right now",
+            "Nothing is lost: what is accepted is stored. Load this page again in a moment; if it stays so, the operator's log says more.",
+        ),
         _ => ("That did not work", "Go back and try again."),
     };
     let title = problem.json().title;

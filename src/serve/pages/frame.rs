@@ -65,8 +65,11 @@ impl<'a> Frame<'a> {
     /// A page of a workspace.
     pub(super) fn of(place: &'a Place, title: &str, section: Section) -> Self {
         let workspaces = workspaces_of(place.admitted.config(), &place.caller);
-        let live =
-            Live { stream: Some(format!("/v1/workspaces/{}/stream", place.name())), after: place.change, ..Live::default() };
+        let live = Live {
+            stream: Some(format!("/v1/workspaces/{}/stream", place.name())),
+            after: place.change,
+            ..Live::default()
+        };
         Self {
             section: Some(section),
             caller: Some(&place.caller),
@@ -123,27 +126,33 @@ pub(super) fn page(frame: &Frame<'_>, body: &Markup) -> Response {
             (body)
         }
     };
-    document(&frame.title(), &html! {
-        a.skip href="#main" { "Skip to the content" }
-        (top(frame))
-        div.columns {
-            (navigation(frame))
-            (main)
-        }
-        div #connection.banner role="status" hidden { }
-        div #notice.notice hidden { p role="status" { } button type="button" { "Close" } }
-        p #announcement.vh role="status" { }
-        (help())
-    })
+    document(
+        &frame.title(),
+        &html! {
+            a.skip href="#main" { "Skip to the content" }
+            (top(frame))
+            div.columns {
+                (navigation(frame))
+                (main)
+            }
+            div #connection.banner role="status" hidden { }
+            div #notice.notice hidden { p role="status" { } button type="button" { "Close" } }
+            p #announcement.vh role="status" { }
+            (help())
+        },
+    )
 }
 
 /// A page that says one thing.
 pub(super) fn bare(frame: &Frame<'_>, body: &Markup) -> Response {
-    document(&frame.title(), &html! {
-        a.skip href="#main" { "Skip to the content" }
-        (top(frame))
-        main #main.alone tabindex="-1" { (body) }
-    })
+    document(
+        &frame.title(),
+        &html! {
+            a.skip href="#main" { "Skip to the content" }
+            (top(frame))
+            main #main.alone tabindex="-1" { (body) }
+        },
+    )
 }
 
 fn document(title: &str, body: &Markup) -> Response {

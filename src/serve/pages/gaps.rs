@@ -30,8 +30,7 @@ pub(super) async fn page(
     asked: Asked,
 ) -> Result<Response, Refused> {
     let place = Place::enter(served, visitor, &workspace, Right::ReadInbox).await?;
-    let matcher =
-        Matcher { source: vec![HOST_SOURCE.to_owned()], name: vec![GAP.to_owned()], ..Matcher::default() };
+    let matcher = Matcher { source: vec![HOST_SOURCE.to_owned()], name: vec![GAP.to_owned()], ..Matcher::default() };
     let when = PreparedMatcher::new(matcher).map_err(|error| Problem::Unavailable(error.to_string()))?;
     let before = asked.number("before");
     let query = Query { when: Some(Arc::new(when)), before, ..Query::all(place.name().clone(), ROWS_MAX) };

@@ -87,7 +87,8 @@ fn whole(of: &PluginJson, config: &Config) -> Markup {
 fn users(plugin: &str, config: &Config) -> Markup {
     let mut routes = BTreeSet::new();
     for workspace in config.workspaces.values() {
-        for route in workspace.routes.iter().filter(|route| route.deliver.iter().any(|to| to.plugin.as_str() == plugin)) {
+        for route in workspace.routes.iter().filter(|route| route.deliver.iter().any(|to| to.plugin.as_str() == plugin))
+        {
             routes.insert((&workspace.name, &route.name));
         }
     }

@@ -92,7 +92,8 @@ impl Place {
     pub(super) fn workspace(&self) -> Result<&Workspace, Refused> {
         self.admitted.workspace().ok_or_else(|| {
             let name = self.name();
-            let why = "is set aside: its file has mistakes. Its inbox can be read meanwhile; `switchbell check` shows them";
+            let why =
+                "is set aside: its file has mistakes. Its inbox can be read meanwhile; `switchbell check` shows them";
             Problem::Unavailable(format!("workspace {name} {why}")).into()
         })
     }

@@ -163,7 +163,10 @@ fn lane(of: &LaneJson) -> Option<Markup> {
     if of.ordered {
         parts.push("one after the other".to_owned());
     }
-    let pauses = [("the destination asked to be left alone until ", &of.paused_until), ("it seems dead, and is left alone until ", &of.dead_until)];
+    let pauses = [
+        ("the destination asked to be left alone until ", &of.paused_until),
+        ("it seems dead, and is left alone until ", &of.dead_until),
+    ];
     let is_paused = pauses.iter().any(|(_, until)| until.is_some());
     let opens = of.opens_at.as_ref().filter(|_| !is_paused);
     Some(html! {

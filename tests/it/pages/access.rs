@@ -12,9 +12,17 @@ const FIRST_VIEW_BYTES_MAX: u64 = 100_000;
 async fn every_page_is_accessible_stands_still_and_fits_light_and_dark_on_a_phone_and_a_desktop() {
     let mut stage = Stage::new().await;
     stage.sink.answer_next([Reply { status: 404, headers: Vec::new(), body: "channel_not_found" }]);
-    stage.add("kept back", &["--level", "urgent", "--subject", "a.example", "--body", "More.\nAnd more.", "--link", "https://a.example/"]);
+    stage.add(
+        "kept back",
+        &["--level", "urgent", "--subject", "a.example", "--body", "More.\nAnd more.", "--link", "https://a.example/"],
+    );
     stage.arrives("a long title ".repeat(12).trim(), &["--level", "attention"]).await;
-    stage.run("await page.goto('/w/acme/deliveries?state=blocked'); await page.locator('.card').first().waitFor()", Value::Null).await;
+    stage
+        .run(
+            "await page.goto('/w/acme/deliveries?state=blocked'); await page.locator('.card').first().waitFor()",
+            Value::Null,
+        )
+        .await;
     let found = stage
         .run(
             "const delivery = await page.locator('.card a.title').first().getAttribute('href');

@@ -8,10 +8,12 @@ use crate::support::{Over, Peer, Reply, Stage as Outbox, World};
 const MARKUP: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</bdi></title>";
 
 /// What a program says before it ends badly.
-const BROKEN: &str = "{ run: [sh, -c, \"echo '<img src=https://evil.example/a onerror=alert(3)>' >&2; exit 1\"], workspaces: [acme] }";
+const BROKEN: &str =
+    "{ run: [sh, -c, \"echo '<img src=https://evil.example/a onerror=alert(3)>' >&2; exit 1\"], workspaces: [acme] }";
 
 fn event(id: &str, name: &str, title: &str, subject: &str, body: &str, link: &str) -> Value {
-    let block = json!({ "title": title, "subject": subject, "body": body, "level": "urgent", "link": { "resource": link } });
+    let block =
+        json!({ "title": title, "subject": subject, "body": body, "level": "urgent", "link": { "resource": link } });
     json!({ "eventId": id, "name": name, "timestamp": "2026-09-01T18:42:10Z",
         "data": { "payload": "never shown" }, "_meta": { "ai.nimblebrain/notification": block } })
 }
@@ -39,7 +41,10 @@ async fn hostile_content_is_text_everywhere_and_brings_nothing_about() {
     let body = format!("{MARKUP}\n{long}\nhttps://evil.example/auto");
     let name = "<script>alert(5)</script>";
     let title = format!("{MARKUP} pay\u{200d}pal \u{5e9}\u{5dc}\u{5d5}\u{5dd}");
-    outbox.add_event(&event("\"><script>alert(6)</script>", name, &title, MARKUP, &body, "https://good.example@evil.example/x"), "1");
+    outbox.add_event(
+        &event("\"><script>alert(6)</script>", name, &title, MARKUP, &body, "https://good.example@evil.example/x"),
+        "1",
+    );
     outbox.add_event(&event("two", "two", "\u{202e}detacilpmoc", "two", "two", "acme://<b>x</b>"), "2");
     let shown = stage
         .run(

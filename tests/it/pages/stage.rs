@@ -47,7 +47,8 @@ impl Stage {
 
     /// A link that signs in with such a role.
     pub(super) fn link(&self, role: &[&str]) -> String {
-        let (code, out, error) = run(&self.world, &self.sink, &[&["token", "create", "--link", "--json"], role].concat());
+        let (code, out, error) =
+            run(&self.world, &self.sink, &[&["token", "create", "--link", "--json"], role].concat());
         assert_eq!(code, 0, "{error}");
         let made: Value = serde_json::from_str(&out).unwrap();
         made["link"].as_str().unwrap().to_owned()

@@ -37,7 +37,12 @@ impl From<InboxError> for NotFound {
 }
 
 /// Finds it.
-pub(super) async fn find(reader: &dyn Reader, workspace: &Name, filter: &Filter, part: Part) -> Result<Found, NotFound> {
+pub(super) async fn find(
+    reader: &dyn Reader,
+    workspace: &Name,
+    filter: &Filter,
+    part: Part,
+) -> Result<Found, NotFound> {
     match (filter.sort, part) {
         (Sort::Level, Part::Within(level, before)) => by_level(reader, workspace, filter, (level, before)).await,
         (Sort::Level, _) => by_level(reader, workspace, filter, (Level::Urgent, None)).await,

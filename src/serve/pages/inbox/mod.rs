@@ -135,9 +135,12 @@ fn pages(filter: &Filter, newer: Option<Part>, older: Option<Part>, label: &str)
 fn nothing(found: &Found, filter: &Filter) -> Markup {
     let all = html! { a href="inbox" { "Show everything" } "." };
     if let Some(older) = found.older {
-        return empty("Nothing so far", &html! {
-            "Nothing that fits was found among the newest. " a href=(filter.address(older)) rel="next" { "Look further back" } ", or " (all)
-        });
+        return empty(
+            "Nothing so far",
+            &html! {
+                "Nothing that fits was found among the newest. " a href=(filter.address(older)) rel="next" { "Look further back" } ", or " (all)
+            },
+        );
     }
     if filter.is_unread && (Filter { is_unread: false, ..filter.clone() } == Filter::default()) {
         return empty("All read", &html! { "Nothing is unread. " (all) });
@@ -145,8 +148,11 @@ fn nothing(found: &Found, filter: &Filter) -> Markup {
     if filter.is_narrow() || found.newer.is_some() {
         return empty("Nothing fits", &html! { "No notification fits this filter. " (all) });
     }
-    empty("Nothing has come yet", &html! {
-        "What the connectors of this workspace have to tell appears here, at once and by itself. "
-        a href="connectors" { "How the connectors do" } "."
-    })
+    empty(
+        "Nothing has come yet",
+        &html! {
+            "What the connectors of this workspace have to tell appears here, at once and by itself. "
+            a href="connectors" { "How the connectors do" } "."
+        },
+    )
 }

@@ -30,8 +30,7 @@ pub(in super::super) fn conditions(of: &Matcher) -> Vec<(&'static str, String)> 
     let lists = [("Source", &of.source), ("Name", &of.name), ("But not", &of.not), ("Subject", &of.subject)];
     let mut found: Vec<(&str, String)> =
         lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(key, list)| (key, joined(list, "or"))).collect();
-    let level =
-        |least: Level| if least == Level::Urgent { least.to_string() } else { format!("{least} or louder") };
+    let level = |least: Level| if least == Level::Urgent { least.to_string() } else { format!("{least} or louder") };
     found.extend(of.level.map(|least| ("Level", level(least))));
     found
 }
@@ -81,7 +80,9 @@ pub(in super::super) fn retry_words(of: &Target) -> Vec<String> {
     let mut lines = Vec::new();
     if of.retry != Schedule::default() {
         let [first, most, end] = [of.retry.first, of.retry.most, of.retry.give_up].map(duration_text);
-        lines.push(format!("tried again after {first}, then less often, every {most} at the least; given up after {end}"));
+        lines.push(format!(
+            "tried again after {first}, then less often, every {most} at the least; given up after {end}"
+        ));
     }
     match of.on_unknown {
         Some(OnUnknown::Stop) => lines.push("not repeated where it may have been made".to_owned()),
