@@ -18,7 +18,7 @@ impl Asked {
 
     /// The last value of this name that is not empty.
     pub(in super::super) fn one(&self, name: &str) -> Option<&str> {
-        let values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.trim());
+        let mut values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.trim());
         values.rfind(|value| !value.is_empty())
     }
 
