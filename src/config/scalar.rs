@@ -39,8 +39,13 @@ impl Scalar {
     pub(super) fn quoted(&self) -> String {
         let text = self.written.as_ref().unwrap_or(&self.text);
         // A credential in a wrong place is still one.
-        if credential::is_plain(text) { quote("***") } else { quote(text) }
+        quote_unless_secret(text)
     }
+}
+
+/// The same of a text that may be a credential: then it is not shown.
+pub(super) fn quote_unless_secret(text: &str) -> String {
+    if credential::is_plain(text) { quote("***") } else { quote(text) }
 }
 
 /// A text in double quotes, cut and escaped, for a message.

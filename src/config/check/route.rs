@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::super::code::{Code, Said};
 use super::super::raw::{RawRoute, RawTarget, RawWhen};
 use super::super::read::{OneOrMore, Placed};
-use super::super::scalar::quote;
+use super::super::scalar::quote_unless_secret;
 use super::super::source::Report;
 use super::super::values::{NamePattern, Order, TextPattern};
 use super::super::{Role, Route, Target, suggest};
@@ -65,12 +65,12 @@ fn objection_to_owner(owner: &str, members: &BTreeMap<String, Role>) -> Option<S
         Some(Role::Admin) => None,
         Some(Role::Member) => Some(Code::NotAnAdmin.says(format!(
             "{} is a member but no admin: a route acts for an admin; make them one under `members`, or name another",
-            quote(owner)
+            quote_unless_secret(owner)
         ))),
         None => {
             let admins = members.iter().filter(|(_, role)| **role == Role::Admin).map(|(name, _)| name.as_str());
             let hint = suggest::hint(owner, admins, "admins");
-            Some(Code::UnknownMember.says(format!("{} is no member{hint}", quote(owner))))
+            Some(Code::UnknownMember.says(format!("{} is no member{hint}", quote_unless_secret(owner))))
         }
     }
 }

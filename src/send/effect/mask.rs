@@ -117,6 +117,8 @@ fn forms(place: &SecretPlace, value: &str) -> Vec<String> {
             if let Ok(url) = Url::parse(value) {
                 let target = url.query().map(|query| format!("{}?{query}", url.path()));
                 forms.extend([Some(url.to_string()), target, Some(url.path().to_owned())].into_iter().flatten());
+                // Of an incoming webhook the last part alone is the credential.
+                forms.extend(url.path_segments().and_then(|mut parts| parts.next_back()).map(str::to_owned));
             }
         }
         _ => {}
