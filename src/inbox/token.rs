@@ -74,7 +74,7 @@ pub struct Token {
     pub label: Option<String>,
     /// What it allows.
     pub scope: Scope,
-    /// The token that it was made from: when that is revoked, this is.
+    /// The token, link or session that it was made from: when that is revoked, this is, and it ends with it at the latest.
     pub parent: Option<i64>,
     /// When it was made.
     pub created_at: Timestamp,

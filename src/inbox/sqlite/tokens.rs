@@ -73,9 +73,24 @@ fn columns(scope: &Scope) -> (&'static str, Option<&str>, Option<&str>, i64) {
     }
 }
 
-/// Keeps one; returns its number.
+/// A token as it may be at best, by the one that it is made from: it does not outlive it. One that is made from what was revoked
+/// or is forgotten, as only what is over is, is no good from the beginning.
+fn bounded(connection: &Connection, token: &Token) -> Result<Token, InboxError> {
+    let Some(parent) = token.parent else { return Ok(token.clone()) };
+    let parent = by_id(connection, parent)?;
+    let revoked_at = parent.as_ref().map_or(Some(token.created_at), |parent| parent.revoked_at);
+    let end = parent.and_then(|parent| parent.expires_at);
+    Ok(Token {
+        expires_at: token.expires_at.into_iter().chain(end).min(),
+        revoked_at: token.revoked_at.or(revoked_at),
+        ..token.clone()
+    })
+}
+
+/// Keeps one, [as it may be at best](bounded); returns its number.
 pub(super) fn add(session: &Session, token: &Token) -> Result<i64, InboxError> {
     let connection = session.connection;
+    let token = &bounded(connection, token)?;
     if count(connection)? >= TOKENS_MAX {
         forget_over(connection, "TRUE", token.created_at)?;
     }
@@ -117,6 +132,11 @@ pub(super) fn find(connection: &Connection, hash: &[u8; 32]) -> Result<Option<To
     prepare(connection, &select)?.query_row([hash.as_slice()], token).optional().map_err(unavailable)
 }
 
+fn by_id(connection: &Connection, id: i64) -> Result<Option<Token>, InboxError> {
+    let select = format!("SELECT {TOKEN} FROM token t WHERE t.id = ?1");
+    prepare(connection, &select)?.query_row([id], token).optional().map_err(unavailable)
+}
+
 /// Every bearer token, and what else is good.
 pub(super) fn all(connection: &Connection, now: Timestamp) -> Result<Vec<Token>, InboxError> {
     let select = format!("SELECT {TOKEN} FROM token t ORDER BY t.id");
@@ -129,9 +149,7 @@ pub(super) fn all(connection: &Connection, now: Timestamp) -> Result<Vec<Token>,
 /// Revokes one and all that were made from it.
 pub(super) fn revoke(session: &Session, id: i64, now: Timestamp) -> Result<bool, InboxError> {
     let connection = session.connection;
-    let select = format!("SELECT {TOKEN} FROM token t WHERE t.id = ?1");
-    let found = prepare(connection, &select)?.query_row([id], token).optional().map_err(unavailable)?;
-    let was_good = found.is_some_and(|token| token.is_good(now));
+    let was_good = by_id(connection, id)?.is_some_and(|token| token.is_good(now));
     let sql = "WITH RECURSIVE made (id) AS (
                    VALUES (?1) UNION SELECT t.id FROM token t JOIN made ON t.parent = made.id)
                UPDATE token SET revoked_at = ?2 WHERE revoked_at IS NULL AND id IN (SELECT id FROM made)";
@@ -139,7 +157,7 @@ pub(super) fn revoke(session: &Session, id: i64, now: Timestamp) -> Result<bool,
     Ok(was_good)
 }
 
-/// Spends a link for a session, which is revoked when what the link was made from is.
+/// Spends a link for a session, which ends and is revoked with what the link was made from.
 pub(super) fn redeem(
     session: &Session,
     link: &[u8; 32],
@@ -152,7 +170,7 @@ pub(super) fn redeem(
     };
     let sql = "UPDATE token SET revoked_at = ?2, used_at = ?2 WHERE id = ?1";
     prepare(session.connection, sql)?.execute([link.id, now.as_millisecond()]).map_err(unavailable)?;
-    let mut kept = Token { scope: link.scope, parent: link.parent, ..kept.clone() };
+    let mut kept = bounded(session.connection, &Token { scope: link.scope, parent: link.parent, ..kept.clone() })?;
     kept.id = add(session, &kept)?;
     Ok(Some(kept))
 }

@@ -92,3 +92,23 @@ async fn a_link_leads_to_the_public_url() {
     let link = stage.gate.operator_link().await.unwrap().unwrap();
     assert!(link.starts_with("https://bell.example.com/sign-in#link=swl_"), "{link}");
 }
+
+#[tokio::test]
+async fn a_session_of_a_link_is_over_with_the_token_that_the_link_was_made_by() {
+    let stage = Stage::new();
+    let minute = Duration::from_secs(60);
+    let operator = stage.made_for(Scope::Operator, Some(minute)).await;
+    let caller = stage.caller(&operator.text).await.unwrap();
+    let wanted = Wanted { scope: Scope::Operator, is_link: true, label: None, life: None };
+    let made = stage.gate.make(&caller, wanted.clone()).await.unwrap();
+    assert_eq!(made.token.expires_at, operator.token.expires_at, "the link is over with it, too");
+    let session = with_link(&stage, &made.text).await.unwrap();
+    // What the session makes is no better.
+    let by_session = stage.browser(&session).await.unwrap();
+    let below = stage.gate.make(&by_session, Wanted { is_link: false, ..wanted }).await.unwrap();
+    assert!(stage.browser(&session).await.is_ok() && stage.caller(&below.text).await.is_ok());
+    stage.clock.advance(minute);
+    says(stage.caller(&operator.text).await, 401, "is over");
+    says(stage.browser(&session).await, 401, "is over");
+    says(stage.caller(&below.text).await, 401, "is over");
+}
