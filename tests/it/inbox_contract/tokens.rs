@@ -102,6 +102,20 @@ pub async fn what_was_made_from_a_revoked_token_is_revoked(place: Place) {
     assert_eq!(listed, [root, other], "of links and sessions only those that are good");
 }
 
+pub async fn nothing_outlives_what_it_was_made_from(place: Place) {
+    let stage = stage(place).await;
+    let root = add(&stage, Token { expires_at: Some(at(100)), ..token(TokenKind::Bearer, 1) }).await;
+    add(&stage, Token { expires_at: Some(at(50)), parent: Some(root), ..token(TokenKind::Link, 2) }).await;
+    let session = redeem(&stage, 2, 3, at(5)).await.unwrap();
+    add(&stage, Token { expires_at: Some(at(900)), parent: Some(session.id), ..token(TokenKind::Bearer, 4) }).await;
+    add(&stage, Token { parent: Some(999), ..token(TokenKind::Bearer, 5) }).await;
+    assert_eq!(session.expires_at, Some(at(100)));
+    for number in [3, 4] {
+        assert_eq!(find(&stage, number).await.unwrap().expires_at, Some(at(100)), "{number}");
+    }
+    assert!(!find(&stage, 5).await.unwrap().is_good(at(1)), "what it was made from is forgotten");
+}
+
 pub async fn a_link_is_redeemed_once(place: Place) {
     let stage = stage(place).await;
     let scope = Scope::Member { workspace: name("acme"), member: "admin@example.com".to_owned(), is_admin: true };
