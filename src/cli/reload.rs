@@ -140,7 +140,8 @@ fn change(of: &ChangeJson) -> String {
 }
 
 /// What follows for the members of a workspace whose file is not followed.
-const STILL_IN: &str = "who was taken out of the file is still let in until it is mended (`switchbell token revoke` shuts out at once)";
+const STILL_IN: &str =
+    "who was taken out of the file is still let in until it is mended (`switchbell token revoke` shuts out at once)";
 
 /// What is not followed.
 fn rest(needs_restart: &[String], aside: &[AsideJson], older: &[AsideJson]) -> String {

@@ -43,12 +43,7 @@ pub(super) async fn asked(
 /// # Errors
 /// [`Problem::TooLarge`] for one of more bytes, of which nothing is read where it says so itself; [`Problem::Late`] for one that
 /// takes longer; [`Problem::Wrong`] for one that breaks off.
-pub(super) async fn read(
-    body: Body,
-    bytes_max: usize,
-    time_max: Duration,
-    clock: &Clock,
-) -> Result<Vec<u8>, Problem> {
+pub(super) async fn read(body: Body, bytes_max: usize, time_max: Duration, clock: &Clock) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::TooLarge(format!("the body has more than {bytes_max} bytes, which is the most here"));
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_large());

@@ -24,7 +24,6 @@ pub use failures::{FAILURES_MAX, WINDOW as FAILURES_WINDOW};
 pub use gate::{Admitted, Gate};
 pub use page::body as sign_in_body;
 pub(super) use protect::{is_from_this_machine, protect};
-pub use sessions::SESSIONS_MAX;
 pub(super) use sign_in::routes;
 pub use sign_in::to_sign_in;
 pub use text::TokenText;

@@ -69,7 +69,7 @@ async fn a_token_has_so_many_sessions_and_the_oldest_ends_for_a_new_one() {
     says(stage.browser(&oldest).await, 401, "was revoked");
     assert!(stage.browser(&second).await.is_ok());
     let sessions = stage.gate.list(&Caller::local()).await.unwrap();
-    assert_eq!(sessions.iter().filter(|token| token.kind == TokenKind::Session).count(), SESSIONS_MAX);
+    assert_eq!(sessions.iter().filter(|token| token.kind == TokenKind::Session).count(), SESSIONS_MAX as usize);
 }
 
 #[tokio::test]
@@ -111,4 +111,20 @@ async fn a_session_of_a_link_is_over_with_the_token_that_the_link_was_made_by() 
     says(stage.caller(&operator.text).await, 401, "is over");
     says(stage.browser(&session).await, 401, "is over");
     says(stage.caller(&below.text).await, 401, "is over");
+}
+
+#[tokio::test]
+async fn who_signs_in_many_times_at_once_has_no_more_sessions_than_one_by_one() {
+    let stage = Stage::new();
+    let admin = stage.made(member("admin@example.com", true)).await;
+    let caller = stage.caller(&admin.text).await.unwrap();
+    let wanted = Wanted { scope: member("reader@example.com", false), is_link: true, label: None, life: None };
+    let other = stage.gate.make(&caller, wanted).await.unwrap().text;
+    let other = with_link(&stage, &other).await.unwrap();
+    let many = (0..2 * SESSIONS_MAX).map(|_| stage.signed_in(&admin.text));
+    futures_util::future::join_all(many).await;
+    let tokens = stage.gate.list(&Caller::local()).await.unwrap();
+    let is_its = |token: &&crate::inbox::Token| token.kind == TokenKind::Session && token.scope == admin.token.scope;
+    assert_eq!(tokens.iter().filter(is_its).count(), SESSIONS_MAX as usize);
+    assert!(stage.browser(&other).await.is_ok(), "another member's session hangs on the same token");
 }
