@@ -252,7 +252,11 @@ impl Reloads {
             if self.told.insert(name.clone(), trouble) == Some(trouble) {
                 continue;
             }
-            let goes_on = if workspace.is_some() { "it goes on as it was before" } else { "it is set aside" };
+            let goes_on = if workspace.is_some() {
+                "it goes on as it was before, with the members it had"
+            } else {
+                "it is set aside"
+            };
             tracing::error!(workspace = %name, "the file of a workspace has mistakes, {goes_on}: {}", problems.to_string().trim_end());
             intakes.push(notice::mistakes(name, problems, workspace, now));
         }

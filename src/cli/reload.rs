@@ -139,6 +139,10 @@ fn change(of: &ChangeJson) -> String {
     format!("  {whose}{what}{name}{how}\n")
 }
 
+/// What follows for the members of a workspace whose file is not followed.
+const STILL_IN: &str =
+    "who was taken out of the file is still let in until it is mended (`switchbell token revoke` shuts out at once)";
+
 /// What is not followed.
 fn rest(needs_restart: &[String], aside: &[AsideJson], older: &[AsideJson]) -> String {
     let mut text = String::new();
@@ -148,6 +152,7 @@ fn rest(needs_restart: &[String], aside: &[AsideJson], older: &[AsideJson]) -> S
     for one in older {
         let name = &one.workspace_id;
         push(&mut text, format_args!("workspace {name} goes on as it was before: its file has mistakes"));
+        push(&mut text, format_args!("its members stay as before, too: {STILL_IN}"));
         text.push_str(&mistakes(&one.mistakes, one.omitted));
     }
     for one in aside {

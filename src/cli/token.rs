@@ -14,7 +14,7 @@ use super::{load, way, workspace};
 use crate::clock::Clock;
 use crate::config::Places;
 use crate::notification::Name;
-use crate::serve::auth::{Caller, Gate, LINK, MadeTokenJson, NewTokenJson, TokenJson};
+use crate::serve::auth::{Caller, Gate, LINK, MadeTokenJson, NewTokenJson, RevokedTokenJson, TokenJson};
 use crate::serve::problem::Problem;
 
 #[derive(Debug, clap::Subcommand)]
@@ -23,7 +23,7 @@ pub(super) enum Command {
     Create(Create),
     /// Lists tokens, signed-in browsers, and links that still work.
     List(List),
-    /// Revokes a token at once, with every browser that is signed in by it.
+    /// Revokes a token at once, with every browser that is signed in by it, and all tokens and links that it made.
     Revoke(Revoke),
 }
 
@@ -161,11 +161,16 @@ fn whose(token: &TokenJson) -> String {
 
 async fn revoke(file: &Path, asked: &Revoke) -> Result<ExitCode, ExitCode> {
     let places = open_places(file)?;
-    let token = Keeper::find(file, &places).await?.revoke(asked.id).await?;
+    let revoked = Keeper::find(file, &places).await?.revoke(asked.id).await?;
     if asked.json {
-        return Ok(print_json(&token));
+        return Ok(print_json(&revoked));
     }
-    tell(format_args!("revoked: {} {} of {}", token.kind, token.id, whose(&token)));
+    let RevokedTokenJson { token, made_from_it } = revoked;
+    let others = match made_from_it {
+        0 => String::new(),
+        count => format!(", and {count} made from it (tokens, links and signed-in browsers)"),
+    };
+    tell(format_args!("revoked: {} {} of {}{others}", token.kind, token.id, whose(&token)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -206,10 +211,10 @@ impl Keeper {
         }
     }
 
-    async fn revoke(&self, id: i64) -> Result<TokenJson, ExitCode> {
+    async fn revoke(&self, id: i64) -> Result<RevokedTokenJson, ExitCode> {
         match self {
             Self::Server(control) => control.post(&format!("/v1/tokens/{id}/revoke")).await.map_err(failed),
-            Self::Alone(gate) => gate.revoke(&Caller::local(), id).await.map(TokenJson::from).map_err(refused),
+            Self::Alone(gate) => gate.revoke(&Caller::local(), id).await.map(RevokedTokenJson::from).map_err(refused),
         }
     }
 }

@@ -39,7 +39,7 @@ pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use retention::{Expired, Expiry};
 pub use store::{Inbox, Reader, Retention, Store, Tokens};
 pub use target_state::{TargetState, WAITING_MAX};
-pub use token::{Scope, TOKENS_MAX, Token, TokenKind};
+pub use token::{OPERATOR_TOKENS_KEPT, SESSIONS_MAX, Scope, TOKENS_MAX, Token, TokenKind, WORKSPACE_TOKENS_MAX};
 
 /// Events of one read of one outbox, with what they owe: written whole or, in chunks, from the first on.
 #[derive(Clone, Debug)]

@@ -7,6 +7,15 @@ use crate::notification::Name;
 /// Tokens, links and sessions that are kept.
 pub const TOKENS_MAX: u32 = 10_000;
 
+/// Those of them that are of one workspace.
+pub const WORKSPACE_TOKENS_MAX: u32 = 1_000;
+
+/// Those of them that are kept for the operator, whatever all workspaces have.
+pub const OPERATOR_TOKENS_KEPT: u32 = 1_000;
+
+/// Good sessions of one member, or of the operator, that hang on the same token; a further one ends the oldest.
+pub const SESSIONS_MAX: u32 = 100;
+
 /// What kind of secret it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
@@ -74,7 +83,7 @@ pub struct Token {
     pub label: Option<String>,
     /// What it allows.
     pub scope: Scope,
-    /// The token that it was made from: when that is revoked, this is.
+    /// The token, link or session that it was made from: when that is revoked, this is, and it ends with it at the latest.
     pub parent: Option<i64>,
     /// When it was made.
     pub created_at: Timestamp,

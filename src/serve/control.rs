@@ -62,8 +62,8 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>, stop: Cancellati
 
 /// Whoever may use the socket is the operator of this machine; only an agent, by MCP, is who its token says.
 fn routes(served: Arc<Served>) -> Router {
-    let local = api::routes().layer(Extension(Caller::local()));
-    Router::new().merge(health::routes()).merge(local).merge(mcp::routes(&served)).with_state(served)
+    let local = health::routes().merge(api::routes()).layer(Extension(Caller::local()));
+    Router::new().merge(local).merge(mcp::routes(&served)).with_state(served)
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! How the server does, for those who watch over it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 
 use super::Served;
+use super::auth::{Right, is_from_this_machine};
+use super::problem::Problem;
 use crate::telemetry::metrics::MEDIA_TYPE;
 
 /// `/healthz`: the process answers. `/readyz`: its store answers too, by the writer's own way. `/metrics`: counters.
@@ -17,12 +21,18 @@ pub(super) fn routes() -> Router<Arc<Served>> {
     Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready)).route("/metrics", get(counted))
 }
 
-async fn counted(State(served): State<Arc<Served>>) -> Response {
+/// Counters, which name workspaces and connectors: for whoever asks on this machine, and for the operator.
+async fn counted(State(served): State<Arc<Served>>, parts: Parts) -> Result<Response, Problem> {
+    if !is_from_this_machine(&served.gate, &parts) {
+        let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+        let caller = served.gate.caller(&parts, from, false).await?;
+        served.gate.operate(&caller, Right::Operate)?;
+    }
     served.metrics.reading(served.hub.readers());
-    match served.metrics.text() {
+    Ok(match served.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+    })
 }
 
 async fn ready(State(served): State<Arc<Served>>) -> (StatusCode, String) {

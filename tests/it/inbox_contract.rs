@@ -186,11 +186,13 @@ macro_rules! keeps_the_contract {
             tokens:
                 a_token_comes_back_as_it_was,
                 what_was_made_from_a_revoked_token_is_revoked,
+                nothing_outlives_what_it_was_made_from,
                 a_link_is_redeemed_once,
                 a_link_that_is_over_or_revoked_is_not_redeemed,
                 what_is_over_is_forgotten_but_for_bearer_tokens,
                 the_last_use_is_kept,
-                there_are_so_many_at_most;
+                there_are_so_many_at_most,
+                a_workspace_has_its_share_and_the_operator_what_workspaces_leave;
             expiry:
                 what_is_old_goes_with_its_deliveries,
                 what_is_more_than_the_newest_goes,

@@ -1,5 +1,7 @@
 //! Tokens and browsers that sign in, through the program.
 
+mod revoked;
+
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
@@ -255,10 +257,35 @@ async fn a_foreign_host_is_refused_everywhere_but_where_machines_ask_how_the_ser
             let answer = stage.to(Method::GET, path).header(HOST, host).send().await.unwrap();
             assert_eq!(answer.status() == StatusCode::MISDIRECTED_REQUEST, !is_ours, "{host} {path}");
         }
-        for path in ["/healthz", "/readyz", "/metrics"] {
+        for path in ["/healthz", "/readyz"] {
             let answer = stage.to(Method::GET, path).header(HOST, host).send().await.unwrap();
             assert_eq!(answer.status(), StatusCode::OK, "{host} {path}");
         }
+    }
+}
+
+#[tokio::test]
+async fn the_counters_are_for_this_machine_and_for_the_operators_token() {
+    let stage = Stage::start("public_url: https://bell.example.com\ntrusted_proxies: [127.0.0.1]\n").await;
+    let (operator, admin) = (stage.made(&["--role", "operator"]), stage.made(&["--role", "admin"]));
+    let asked = || stage.to(Method::GET, "/metrics");
+    assert_eq!(asked().send().await.unwrap().status(), StatusCode::OK);
+    let as_others_ask = || {
+        [
+            asked().header(HOST, "evil.example"),
+            asked().header("x-forwarded-for", "127.0.0.1"),
+            asked().header("forwarded", "for=127.0.0.1"),
+        ]
+    };
+    for request in as_others_ask() {
+        let refused = problem(request.send().await.unwrap(), 401).await;
+        assert!(!refused.to_string().contains("acme"), "{refused}");
+    }
+    for request in as_others_ask() {
+        problem(request.bearer_auth(&admin).send().await.unwrap(), 403).await;
+    }
+    for request in as_others_ask() {
+        assert_eq!(request.bearer_auth(&operator).send().await.unwrap().status(), StatusCode::OK);
     }
 }
 

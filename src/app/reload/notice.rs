@@ -27,7 +27,9 @@ pub(super) fn mistakes(
 ) -> Option<Intake> {
     let count = problems.mistakes.len() + problems.omitted;
     let what_goes_on = match workspace {
-        Some(_) => "The workspace goes on with the file as it was before.",
+        Some(_) => {
+            "The workspace goes on with the file as it was before, and with the members it had: who was taken out is still let in."
+        }
         None => "The workspace is set aside until then: it is not polled, and what it is owed waits.",
     };
     let remedy = format!("{what_goes_on} `switchbell check` shows every mistake with what to write instead.");

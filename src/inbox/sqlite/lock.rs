@@ -6,11 +6,15 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::private::beside;
 use super::{InboxError, errors};
 
 /// How often a lock that another has is tried again. One that was let go may be held a moment longer by a program that was
 /// being started just then: it has a copy of every open file until it runs.
 const TRIES: u32 = 20;
+
+/// What the file of the lock has behind the name of the database.
+pub(super) const ENDING: &str = ".lock";
 
 /// The wait between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
@@ -47,9 +51,7 @@ impl Lock {
 }
 
 fn lock_path(database: &Path) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push(".lock");
-    path.into()
+    beside(database, ENDING)
 }
 
 fn in_use(database: &Path, file: &mut File) -> InboxError {

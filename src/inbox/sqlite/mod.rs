@@ -22,6 +22,7 @@ mod list;
 mod lock;
 mod log;
 mod people;
+mod private;
 mod read;
 mod recordings;
 mod replay;
@@ -96,10 +97,10 @@ impl SqliteInbox {
     /// [`InboxError::InUse`] when another process has it open for writing, [`InboxError::Open`] when it cannot be
     /// opened.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, InboxError> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| errors::of_file(path, &error))?;
-        }
+        let of_file = |error| errors::of_file(path, &error);
+        private::make_folder(path).map_err(of_file)?;
         let lock = Lock::take(path)?;
+        private::keep(path).map_err(of_file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let log = Arc::new(Log::default());
         let opened = connect(path, flags).and_then(|mut connection| {

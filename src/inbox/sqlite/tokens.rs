@@ -7,9 +7,9 @@ use super::errors::unavailable;
 use super::rows::{self, moment, prepare, wrong};
 use super::session::Session;
 use super::{InboxError, Token};
-use crate::inbox::{Scope, TOKENS_MAX, TokenKind};
+use crate::inbox::{OPERATOR_TOKENS_KEPT, SESSIONS_MAX, Scope, TOKENS_MAX, TokenKind, WORKSPACE_TOKENS_MAX};
 
-/// Links and sessions that have been over for so long are forgotten.
+/// Links and sessions that have been over for so long are forgotten; where there is no room for another, at once.
 const OVER_KEPT: SignedDuration = SignedDuration::from_hours(24);
 
 const ADMIN: i64 = 1;
@@ -73,17 +73,28 @@ fn columns(scope: &Scope) -> (&'static str, Option<&str>, Option<&str>, i64) {
     }
 }
 
-/// Keeps one; returns its number.
+/// A token as it may be at best, by the one that it is made from: it does not outlive it. One that is made from what was revoked
+/// or is forgotten, as only what is over is, is no good from the beginning.
+fn bounded(connection: &Connection, token: &Token) -> Result<Token, InboxError> {
+    let Some(parent) = token.parent else { return Ok(token.clone()) };
+    let parent = by_id(connection, parent)?;
+    let revoked_at = parent.as_ref().map_or(Some(token.created_at), |parent| parent.revoked_at);
+    let end = parent.and_then(|parent| parent.expires_at);
+    Ok(Token {
+        expires_at: token.expires_at.into_iter().chain(end).min(),
+        revoked_at: token.revoked_at.or(revoked_at),
+        ..token.clone()
+    })
+}
+
+/// Keeps one, [as it may be at best](bounded); returns its number.
 pub(super) fn add(session: &Session, token: &Token) -> Result<i64, InboxError> {
     let connection = session.connection;
-    if count(connection)? >= TOKENS_MAX {
-        forget_over(connection, "TRUE", token.created_at)?;
+    let token = &bounded(connection, token)?;
+    if token.kind == TokenKind::Session {
+        end_oldest_sessions(connection, token)?;
     }
-    if count(connection)? >= TOKENS_MAX {
-        let message =
-            format!("there are {TOKENS_MAX} tokens, links and sessions, which is the most: revoke some of them");
-        return Err(InboxError::Unavailable(message));
-    }
+    make_room(connection, token)?;
     let (role, workspace, name, flags) = columns(&token.scope);
     let at = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
     let sql = "INSERT INTO token (kind, hash, label, role, workspace, name, flags, parent, created_at, expires_at,
@@ -107,14 +118,53 @@ pub(super) fn add(session: &Session, token: &Token) -> Result<i64, InboxError> {
     Ok(connection.last_insert_rowid())
 }
 
-fn count(connection: &Connection) -> Result<u32, InboxError> {
-    prepare(connection, "SELECT count(*) FROM token")?.query_row([], |row| row.get(0)).map_err(unavailable)
+/// Refuses what there is no room for: a workspace has its share, and all of them together leave some to the operator. What is over
+/// makes room at once.
+fn make_room(connection: &Connection, token: &Token) -> Result<(), InboxError> {
+    let (_, workspace, ..) = columns(&token.scope);
+    let all = if workspace.is_some() { TOKENS_MAX - OPERATOR_TOKENS_KEPT } else { TOKENS_MAX };
+    for (of, most) in [workspace.map(|of| (Some(of), WORKSPACE_TOKENS_MAX)), Some((None, all))].into_iter().flatten() {
+        if count(connection, of)? >= most {
+            forget_over(connection, of, true, token.created_at.as_millisecond() + 1)?;
+        }
+        if count(connection, of)? >= most {
+            let whose = of.map_or_else(|| "there are".to_owned(), |of| format!("workspace {of} has"));
+            let message = format!("{whose} {most} tokens, links and sessions, which is the most: revoke some of them");
+            return Err(InboxError::Unavailable(message));
+        }
+    }
+    Ok(())
+}
+
+/// How many a workspace has, or all together.
+fn count(connection: &Connection, workspace: Option<&str>) -> Result<u32, InboxError> {
+    let sql = "SELECT count(*) FROM token WHERE ?1 IS NULL OR workspace = ?1";
+    prepare(connection, sql)?.query_row([workspace], |row| row.get(0)).map_err(unavailable)
+}
+
+/// Ends the oldest sessions of a token and scope that has as many as it may, so that there is room for this one.
+fn end_oldest_sessions(connection: &Connection, new: &Token) -> Result<(), InboxError> {
+    let (role, workspace, name, _) = columns(&new.scope);
+    let sql = "SELECT id FROM token
+               WHERE parent = ?1 AND kind = 'session' AND role = ?2 AND workspace IS ?3 AND name IS ?4
+                   AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?5)
+               ORDER BY id DESC LIMIT -1 OFFSET ?6";
+    let now = new.created_at.as_millisecond();
+    let mut statement = prepare(connection, sql)?;
+    let rows = statement.query_map(params![new.parent, role, workspace, name, now, SESSIONS_MAX - 1], |row| row.get(0));
+    let ids: Vec<i64> = rows.and_then(Iterator::collect).map_err(unavailable)?;
+    ids.into_iter().try_for_each(|id| revoke_with_all(connection, id, new.created_at))
 }
 
 /// The token of a hash.
 pub(super) fn find(connection: &Connection, hash: &[u8; 32]) -> Result<Option<Token>, InboxError> {
     let select = format!("SELECT {TOKEN} FROM token t WHERE t.hash = ?1");
     prepare(connection, &select)?.query_row([hash.as_slice()], token).optional().map_err(unavailable)
+}
+
+fn by_id(connection: &Connection, id: i64) -> Result<Option<Token>, InboxError> {
+    let select = format!("SELECT {TOKEN} FROM token t WHERE t.id = ?1");
+    prepare(connection, &select)?.query_row([id], token).optional().map_err(unavailable)
 }
 
 /// Every bearer token, and what else is good.
@@ -129,17 +179,19 @@ pub(super) fn all(connection: &Connection, now: Timestamp) -> Result<Vec<Token>,
 /// Revokes one and all that were made from it.
 pub(super) fn revoke(session: &Session, id: i64, now: Timestamp) -> Result<bool, InboxError> {
     let connection = session.connection;
-    let select = format!("SELECT {TOKEN} FROM token t WHERE t.id = ?1");
-    let found = prepare(connection, &select)?.query_row([id], token).optional().map_err(unavailable)?;
-    let was_good = found.is_some_and(|token| token.is_good(now));
-    let sql = "WITH RECURSIVE made (id) AS (
-                   VALUES (?1) UNION SELECT t.id FROM token t JOIN made ON t.parent = made.id)
-               UPDATE token SET revoked_at = ?2 WHERE revoked_at IS NULL AND id IN (SELECT id FROM made)";
-    prepare(connection, sql)?.execute([id, now.as_millisecond()]).map_err(unavailable)?;
+    let was_good = by_id(connection, id)?.is_some_and(|token| token.is_good(now));
+    revoke_with_all(connection, id, now)?;
     Ok(was_good)
 }
 
-/// Spends a link for a session, which is revoked when what the link was made from is.
+fn revoke_with_all(connection: &Connection, id: i64, now: Timestamp) -> Result<(), InboxError> {
+    let sql = "WITH RECURSIVE made (id) AS (
+                   VALUES (?1) UNION SELECT t.id FROM token t JOIN made ON t.parent = made.id)
+               UPDATE token SET revoked_at = ?2 WHERE revoked_at IS NULL AND id IN (SELECT id FROM made)";
+    prepare(connection, sql)?.execute([id, now.as_millisecond()]).map(drop).map_err(unavailable)
+}
+
+/// Spends a link for a session, which ends and is revoked with what the link was made from.
 pub(super) fn redeem(
     session: &Session,
     link: &[u8; 32],
@@ -152,7 +204,7 @@ pub(super) fn redeem(
     };
     let sql = "UPDATE token SET revoked_at = ?2, used_at = ?2 WHERE id = ?1";
     prepare(session.connection, sql)?.execute([link.id, now.as_millisecond()]).map_err(unavailable)?;
-    let mut kept = Token { scope: link.scope, parent: link.parent, ..kept.clone() };
+    let mut kept = bounded(session.connection, &Token { scope: link.scope, parent: link.parent, ..kept.clone() })?;
     kept.id = add(session, &kept)?;
     Ok(Some(kept))
 }
@@ -165,13 +217,22 @@ pub(super) fn used(session: &Session, used: &[(i64, Timestamp)]) -> Result<(), I
         update.execute([*id, at.as_millisecond()]).map_err(unavailable)?;
     }
     match used.iter().map(|(_, at)| *at).max() {
-        Some(now) => forget_over(session.connection, "kind <> 'bearer'", now),
+        Some(now) => {
+            let oldest = now.checked_sub(OVER_KEPT).unwrap_or(Timestamp::MIN).as_millisecond();
+            forget_over(session.connection, None, false, oldest)
+        }
         None => Ok(()),
     }
 }
 
-fn forget_over(connection: &Connection, which: &str, now: Timestamp) -> Result<(), InboxError> {
-    let oldest = now.checked_sub(OVER_KEPT).unwrap_or(Timestamp::MIN).as_millisecond();
-    let sql = format!("DELETE FROM token WHERE {which} AND (expires_at < ?1 OR revoked_at < ?1)");
-    prepare(connection, &sql)?.execute([oldest]).map(drop).map_err(unavailable)
+/// Forgets the links and sessions, `and_bearers` too, that were over before a moment: those of a workspace, or all.
+fn forget_over(
+    connection: &Connection,
+    workspace: Option<&str>,
+    and_bearers: bool,
+    before: i64,
+) -> Result<(), InboxError> {
+    let sql = "DELETE FROM token WHERE (?1 IS NULL OR workspace = ?1) AND (?2 OR kind <> 'bearer')
+                   AND (expires_at < ?3 OR revoked_at < ?3)";
+    prepare(connection, sql)?.execute(params![workspace, and_bearers, before]).map(drop).map_err(unavailable)
 }

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::entry::{Anybody, Asked, NAMING_BYTES_MAX, Segments};
 use crate::serve::Served;
-use crate::serve::auth::{MadeTokenJson, NewTokenJson, TokenJson};
+use crate::serve::auth::{MadeTokenJson, NewTokenJson, RevokedTokenJson, TokenJson};
 use crate::serve::problem::Problem;
 use crate::serve::shapes::ListJson;
 
@@ -50,7 +50,7 @@ async fn list(
 /// Makes a token, or a link that signs a browser in once.
 ///
 /// The operator makes any, an admin those of members and agents of the own workspace. The text is in this answer and never
-/// again.
+/// again. What a token or session makes is revoked with it and never outlives it.
 #[utoipa::path(
     post,
     path = "/tokens",
@@ -72,19 +72,19 @@ async fn create(
     Ok((StatusCode::CREATED, Json(served.gate.make_asked(&caller, asked).await?)))
 }
 
-/// Revokes a token at once, with every session that was begun with it.
+/// Revokes a token at once, with every token, link and session that was made from it.
 #[utoipa::path(
     post,
     path = "/tokens/{id}/revoke",
     operation_id = "revokeToken",
     tag = "access",
     params(ATokenId),
-    responses((status = 200, body = TokenJson, description = "It is revoked."))
+    responses((status = 200, body = RevokedTokenJson, description = "It is revoked."))
 )]
 async fn revoke(
     State(served): State<Arc<Served>>,
     Anybody(caller): Anybody,
     Segments(ATokenId { id }): Segments<ATokenId>,
-) -> Result<Json<TokenJson>, Problem> {
+) -> Result<Json<RevokedTokenJson>, Problem> {
     Ok(Json(served.gate.revoke(&caller, id).await?.into()))
 }

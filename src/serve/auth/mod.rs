@@ -23,13 +23,12 @@ pub use cookie::COOKIE;
 pub use failures::{FAILURES_MAX, WINDOW as FAILURES_WINDOW};
 pub use gate::{Admitted, Gate};
 pub use page::body as sign_in_body;
-pub(super) use protect::protect;
-pub use sessions::SESSIONS_MAX;
+pub(super) use protect::{is_from_this_machine, protect};
 pub(super) use sign_in::routes;
 pub use sign_in::to_sign_in;
 pub use text::TokenText;
-pub use tokens::{LABEL_CHARS_MAX, LINK, Made, Wanted};
-pub use wire::{MadeTokenJson, NewTokenJson, TokenJson};
+pub use tokens::{LABEL_CHARS_MAX, LINK, Made, Revoked, Wanted};
+pub use wire::{MadeTokenJson, NewTokenJson, RevokedTokenJson, TokenJson};
 
 /// How long a browser stays signed in, unless the token it signed in with ends before.
 pub const SESSION: Duration = Duration::from_secs(30 * 86_400);

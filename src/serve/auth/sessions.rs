@@ -8,9 +8,6 @@ use crate::clock::later;
 use crate::inbox::{Scope, Token, TokenKind};
 use crate::serve::problem::Problem;
 
-/// Sessions that one token may have; a further one ends the oldest.
-pub const SESSIONS_MAX: usize = 100;
-
 /// What a browser signs in with.
 #[derive(Clone, Copy)]
 pub(super) enum Presented<'a> {
@@ -45,11 +42,12 @@ impl Gate {
                 spent.ok_or_else(|| Problem::Unauthenticated(super::gate::USED_LINK.to_owned()))?.id
             }
             _ => {
-                self.end_oldest(token.id).await?;
                 self.note_use(&token);
                 self.tokens.add_token(session).await.map_err(unavailable)?
             }
         };
+        // An older session may have ended for it.
+        self.tell_revoked();
         let client = client.map_or_else(String::new, |client| client.to_string());
         tracing::info!(target: "audit", session = id, with = kind.as_str(), by = %caller.actor.name, %client, "signed in");
         Ok(text)
@@ -75,20 +73,6 @@ impl Gate {
             revoked_at: None,
             used_at: None,
         }
-    }
-
-    /// Ends the oldest session of a token that has as many as it may.
-    async fn end_oldest(&self, parent: i64) -> Result<(), Problem> {
-        let now = self.clock.now();
-        let tokens = self.tokens.tokens(now).await.map_err(unavailable)?;
-        let is_its =
-            |token: &&Token| token.kind == TokenKind::Session && token.parent == Some(parent) && token.is_good(now);
-        let sessions: Vec<&Token> = tokens.iter().filter(is_its).collect();
-        if let Some(oldest) = sessions.first().filter(|_| sessions.len() >= SESSIONS_MAX) {
-            self.tokens.revoke_token(oldest.id, now).await.map_err(unavailable)?;
-            self.tell_revoked();
-        }
-        Ok(())
     }
 
     /// Ends the session of this cookie, if it is one.

@@ -1,6 +1,9 @@
 //! Tokens made, listed and revoked, by whoever may.
 
+use std::collections::HashSet;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::gate::unavailable;
 use super::{Caller, Gate, MadeTokenJson, NewTokenJson, Right, Role, TokenText};
@@ -28,7 +31,7 @@ pub struct Wanted {
     pub is_link: bool,
     /// What it is for.
     pub label: Option<String>,
-    /// How long it is good; for ever when left out. Of links always [`LINK`].
+    /// How long it is good; as long as what makes it when left out, and never longer. Of links always [`LINK`].
     pub life: Option<Duration>,
 }
 
@@ -39,6 +42,15 @@ pub struct Made {
     pub token: Token,
     /// Its text.
     pub text: TokenText,
+}
+
+/// A token that was revoked.
+#[derive(Clone, Debug)]
+pub struct Revoked {
+    /// What is kept of it.
+    pub token: Token,
+    /// How many good ones were made from it, which were revoked with it: tokens, links and sessions.
+    pub made_from_it: usize,
 }
 
 impl Gate {
@@ -61,7 +73,7 @@ impl Gate {
         Ok(MadeTokenJson::new(made, self))
     }
 
-    /// Makes a token.
+    /// Makes a token. What a token or a session makes is revoked with it and never outlives it.
     ///
     /// # Errors
     /// [`Problem::Forbidden`] for what the caller has no right to, [`Problem::Refused`], [`Problem::Unavailable`] when there are
@@ -73,15 +85,16 @@ impl Gate {
         let kind = if wanted.is_link { TokenKind::Link } else { TokenKind::Bearer };
         let text = TokenText::draw(kind)?;
         let life = if wanted.is_link { Some(LINK) } else { wanted.life };
+        let end = by.proof.as_ref().and_then(|proof| proof.expires_at);
         let mut token = Token {
             id: 0,
             kind,
             hash: text.hash(),
             label: wanted.label,
             scope: wanted.scope,
-            parent: by.token.filter(|_| wanted.is_link),
+            parent: by.token,
             created_at: now,
-            expires_at: life.map(|life| later(now, life)),
+            expires_at: life.map(|life| later(now, life)).into_iter().chain(end).min(),
             revoked_at: None,
             used_at: None,
         };
@@ -118,23 +131,28 @@ impl Gate {
         Ok(tokens)
     }
 
-    /// Revokes a token with all that were made from it, at once. One that was revoked before stays so.
+    /// Revokes a token with all that were made from it, at once, and says how many of those were good. One that was revoked before
+    /// stays so.
     ///
     /// # Errors
     /// [`Problem::Unknown`] for one that there is not or that the caller may not see.
-    pub async fn revoke(&self, by: &Caller, id: i64) -> Result<Token, Problem> {
+    pub async fn revoke(&self, by: &Caller, id: i64) -> Result<Revoked, Problem> {
         let unknown = || {
             Problem::Unknown(format!(
                 "there is no token {id} that this caller may see: `switchbell token list` shows them"
             ))
         };
-        let token = self.list(by).await?.into_iter().find(|token| token.id == id).ok_or_else(unknown)?;
+        self.operate(by, Right::ChangeWork)?;
         let now = self.clock.now();
+        let all = self.tokens.tokens(now).await.map_err(unavailable)?;
+        let token = all.iter().find(|token| token.id == id && may_see(by, token)).cloned().ok_or_else(unknown)?;
+        let made_from_it = good_made_from(&all, id, now);
         if self.tokens.revoke_token(id, now).await.map_err(unavailable)? {
             self.tell_revoked();
-            tracing::info!(target: "audit", token = id, kind = token.kind.as_str(), by = %by.actor.name, "token revoked");
+            let kind = token.kind.as_str();
+            tracing::info!(target: "audit", token = id, kind, made_from_it, by = %by.actor.name, "token revoked");
         }
-        Ok(Token { revoked_at: token.revoked_at.or(Some(now)), ..token })
+        Ok(Revoked { token: Token { revoked_at: token.revoked_at.or(Some(now)), ..token }, made_from_it })
     }
 
     /// A link that signs the operator in, where nobody could sign in so far: there is no token and no session.
@@ -164,6 +182,16 @@ impl Gate {
         let base = self.base()?;
         Some(format!("{base}sign-in#link={}", link.as_str()))
     }
+}
+
+/// How many good ones were made from a token, by itself or by what was made from it. All of them are there, oldest first.
+fn good_made_from(all: &[Token], id: i64, now: Timestamp) -> usize {
+    let mut above = HashSet::from([id]);
+    let is_below = |token: &&Token| {
+        let is_below = token.parent.is_some_and(|parent| above.contains(&parent));
+        is_below && above.insert(token.id)
+    };
+    all.iter().filter(is_below).filter(|token| token.is_good(now)).count()
 }
 
 fn may_see(by: &Caller, token: &Token) -> bool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::tokens::{Wanted, only_member};
-use super::{Gate, Made};
+use super::{Gate, Made, Revoked};
 use crate::config::{self, Config};
 use crate::inbox::{Scope, Token, TokenKind};
 use crate::notification::Name;
@@ -27,7 +27,7 @@ pub struct NewTokenJson {
     pub scopes: Option<Vec<String>>,
     /// What it is for, at most 100 characters.
     pub label: Option<String>,
-    /// How long it is good, such as `90d`; for ever when left out.
+    /// How long it is good, such as `90d`; for ever when left out. Never longer than what makes it: see `expiresAt` in the answer.
     pub expires_in: Option<String>,
     /// Whether a link that signs a browser in is wanted instead. It works once, within ten minutes.
     pub link: bool,
@@ -42,6 +42,17 @@ pub struct MadeTokenJson {
     pub link: Option<String>,
     /// What is kept of it.
     pub made: TokenJson,
+}
+
+/// A token that was revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RevokedTokenJson {
+    /// What is kept of it.
+    #[serde(flatten)]
+    pub token: TokenJson,
+    /// How many good ones were made from it and were revoked with it: tokens, links and sessions.
+    pub made_from_it: usize,
 }
 
 /// A token as it is kept. Moments are RFC 3339.
@@ -64,7 +75,7 @@ pub struct TokenJson {
     pub scopes: Option<Vec<String>>,
     /// What it is for.
     pub label: Option<String>,
-    /// The token it was made from, with which it ends.
+    /// The token or session it was made from, with which it ends; null where a command on the server's machine made it.
     pub parent: Option<i64>,
     /// When it was made.
     pub created_at: String,
@@ -110,6 +121,12 @@ impl From<Token> for TokenJson {
             }
         }
         json
+    }
+}
+
+impl From<Revoked> for RevokedTokenJson {
+    fn from(of: Revoked) -> Self {
+        Self { token: of.token.into(), made_from_it: of.made_from_it }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn page(State(served): State<Arc<Served>>, Visitor(caller): Vis
                 p { span.chip.is-moving { "restart" } " These keys have changed and hold after a restart: " code { (status.needs_restart.join(", ")) } }
             }
             (others("Set aside: left out, because the file has mistakes", &status.aside))
-            (others("Goes on with the file as it was before, because the new one has mistakes", &status.older))
+            (others("Goes on with the file as it was before, and with the members it had, because the new one has mistakes", &status.older))
             dl.fields {
                 (field("File", &said(&config.file.display().to_string())))
                 @if let Some(at) = &status.taken_at { (field("Taken", &moment_of(at))) }

@@ -63,7 +63,7 @@ async fn what_a_workspace_ran_on_is_judged_again_beside_the_operators_file() {
     let stage = Stage::new().await;
     let server = stage.begin();
     stage.edit("workspaces/acme.yaml", "source: registrar", "source: registar");
-    stage.check(&["reload"], 1, &["goes on as it was before"]);
+    stage.check(&["reload"], 1, &["goes on as it was before", "its members stay as before, too: who was taken out"]);
     stage.edit("switchbell.yaml", "{ outbox: {", "{ another: {");
     stage.check(&["reload"], 1, &["acme: workspace gone", "workspace acme is set aside, and what it is owed waits"]);
     stage.check(&["deliveries", "retry", "--all", "--workspace", "acme"], 2, &["acme is set aside"]);

@@ -11,13 +11,13 @@ async fn a_revoked_token_is_refused_at_once_with_every_session_begun_with_it() {
     let stage = Stage::new();
     let (kept, gone) = (stage.made(Scope::Operator).await, stage.made(Scope::Operator).await);
     let (kept_session, gone_session) = (stage.signed_in(&kept.text).await, stage.signed_in(&gone.text).await);
-    stage.gate.revoke(&Caller::local(), gone.token.id).await.unwrap();
+    assert_eq!(stage.gate.revoke(&Caller::local(), gone.token.id).await.unwrap().made_from_it, 1);
     says(stage.caller(&gone.text).await, 401, "was revoked");
     says(stage.browser(&gone_session).await, 401, "was revoked");
     assert!(stage.caller(&kept.text).await.is_ok() && stage.browser(&kept_session).await.is_ok());
     // Again changes nothing.
     let again = stage.gate.revoke(&Caller::local(), gone.token.id).await.unwrap();
-    assert_eq!(again.revoked_at, Some(stage.now()));
+    assert_eq!((again.token.revoked_at, again.made_from_it), (Some(stage.now()), 0));
     assert!(stage.gate.revoke(&Caller::local(), 4_711).await.unwrap_err().to_string().contains("no token 4711"));
 }
 
@@ -103,4 +103,31 @@ async fn who_signs_out_has_no_session_any_more() {
         stage.gate.sign_out(unknown).await.unwrap();
     }
     assert!(stage.caller(&token).await.is_ok(), "only a session is signed out");
+}
+
+#[tokio::test]
+async fn who_was_let_in_is_judged_again_once_its_request_has_come() {
+    let stage = Stage::new();
+    let hour = Duration::from_secs(3_600);
+    let (kept, revoked) = (stage.made(Scope::Operator).await, stage.made(Scope::Operator).await);
+    let over = stage.made_for(Scope::Operator, Some(hour)).await;
+    let admin = stage.made(member("admin@example.com", true)).await;
+    let reader = stage.made(member("reader@example.com", false)).await;
+    let mut callers = Vec::new();
+    for made in [&kept, &revoked, &over, &admin, &reader] {
+        callers.push(stage.caller(&made.text).await.unwrap());
+    }
+    let judged = async || {
+        let mut statuses = Vec::new();
+        for caller in &callers {
+            statuses.push(stage.gate.still(caller).await.map_or_else(|problem| problem.json().status, |()| 200));
+        }
+        statuses
+    };
+    assert_eq!(judged().await, [200; 5]);
+    stage.gate.revoke(&Caller::local(), revoked.token.id).await.unwrap();
+    stage.configure("", &[("acme", "members: { admin@example.com: member }\n")]);
+    stage.clock.advance(hour);
+    assert_eq!(judged().await, [200, 401, 401, 403, 401]);
+    assert!(stage.gate.still(&Caller::local()).await.is_ok());
 }

@@ -152,3 +152,34 @@ async fn a_token_is_kept_by_its_hash_alone() {
     assert!(![store, log].iter().any(|bytes| bytes.windows(body.len()).any(|window| window == body)));
     assert_eq!(stage.store.tokens(stage.now()).await.unwrap()[0].kind, TokenKind::Bearer);
 }
+
+#[tokio::test]
+async fn what_a_token_makes_is_revoked_with_it_and_never_outlives_it() {
+    let stage = Stage::new();
+    let hour = Duration::from_secs(3_600);
+    let root = stage.made_for(Scope::Operator, Some(hour)).await;
+    assert_eq!(root.token.parent, None, "made on the server's machine");
+    let by = stage.caller(&root.text).await.unwrap();
+    let makes = async |by: &Caller, scope, life| {
+        stage.gate.make(by, Wanted { scope, is_link: false, label: None, life }).await.unwrap()
+    };
+    let endless = makes(&by, Scope::Operator, None).await;
+    let longer = makes(&by, agent(), Some(2 * hour)).await;
+    let shorter = makes(&by, agent(), Some(hour / 2)).await;
+    let below = makes(&stage.caller(&endless.text).await.unwrap(), agent(), None).await;
+    assert_eq!(endless.token.parent, Some(root.token.id));
+    assert_eq!(below.token.parent, Some(endless.token.id));
+    for made in [&endless, &longer, &below] {
+        assert_eq!(made.token.expires_at, root.token.expires_at);
+        let kept = stage.store.token(made.token.hash).await.unwrap().unwrap();
+        assert_eq!(kept.expires_at, root.token.expires_at);
+    }
+    assert!(shorter.token.expires_at < root.token.expires_at);
+    let other = stage.made(agent()).await;
+    let revoked = stage.gate.revoke(&Caller::local(), root.token.id).await.unwrap();
+    assert_eq!(revoked.made_from_it, 4);
+    for made in [&root, &endless, &longer, &shorter, &below] {
+        says(stage.caller(&made.text).await, 401, "was revoked");
+    }
+    assert!(stage.caller(&other.text).await.is_ok());
+}

@@ -20,7 +20,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::inbox::sqlite::SqliteInbox;
-use crate::inbox::{Scope, Tokens};
+use crate::inbox::{SESSIONS_MAX, Scope, Tokens};
 use crate::serve::problem::Problem;
 
 const ACME: &str = "members: { admin@example.com: admin, reader@example.com: member }\n";

@@ -69,7 +69,7 @@ async fn a_token_has_so_many_sessions_and_the_oldest_ends_for_a_new_one() {
     says(stage.browser(&oldest).await, 401, "was revoked");
     assert!(stage.browser(&second).await.is_ok());
     let sessions = stage.gate.list(&Caller::local()).await.unwrap();
-    assert_eq!(sessions.iter().filter(|token| token.kind == TokenKind::Session).count(), SESSIONS_MAX);
+    assert_eq!(sessions.iter().filter(|token| token.kind == TokenKind::Session).count(), SESSIONS_MAX as usize);
 }
 
 #[tokio::test]
@@ -91,4 +91,40 @@ async fn a_link_leads_to_the_public_url() {
     stage.configure("public_url: https://bell.example.com\n", &[("acme", ACME)]);
     let link = stage.gate.operator_link().await.unwrap().unwrap();
     assert!(link.starts_with("https://bell.example.com/sign-in#link=swl_"), "{link}");
+}
+
+#[tokio::test]
+async fn a_session_of_a_link_is_over_with_the_token_that_the_link_was_made_by() {
+    let stage = Stage::new();
+    let minute = Duration::from_secs(60);
+    let operator = stage.made_for(Scope::Operator, Some(minute)).await;
+    let caller = stage.caller(&operator.text).await.unwrap();
+    let wanted = Wanted { scope: Scope::Operator, is_link: true, label: None, life: None };
+    let made = stage.gate.make(&caller, wanted.clone()).await.unwrap();
+    assert_eq!(made.token.expires_at, operator.token.expires_at, "the link is over with it, too");
+    let session = with_link(&stage, &made.text).await.unwrap();
+    // What the session makes is no better.
+    let by_session = stage.browser(&session).await.unwrap();
+    let below = stage.gate.make(&by_session, Wanted { is_link: false, ..wanted }).await.unwrap();
+    assert!(stage.browser(&session).await.is_ok() && stage.caller(&below.text).await.is_ok());
+    stage.clock.advance(minute);
+    says(stage.caller(&operator.text).await, 401, "is over");
+    says(stage.browser(&session).await, 401, "is over");
+    says(stage.caller(&below.text).await, 401, "is over");
+}
+
+#[tokio::test]
+async fn who_signs_in_many_times_at_once_has_no_more_sessions_than_one_by_one() {
+    let stage = Stage::new();
+    let admin = stage.made(member("admin@example.com", true)).await;
+    let caller = stage.caller(&admin.text).await.unwrap();
+    let wanted = Wanted { scope: member("reader@example.com", false), is_link: true, label: None, life: None };
+    let other = stage.gate.make(&caller, wanted).await.unwrap().text;
+    let other = with_link(&stage, &other).await.unwrap();
+    let many = (0..2 * SESSIONS_MAX).map(|_| stage.signed_in(&admin.text));
+    futures_util::future::join_all(many).await;
+    let tokens = stage.gate.list(&Caller::local()).await.unwrap();
+    let is_its = |token: &&crate::inbox::Token| token.kind == TokenKind::Session && token.scope == admin.token.scope;
+    assert_eq!(tokens.iter().filter(is_its).count(), SESSIONS_MAX as usize);
+    assert!(stage.browser(&other).await.is_ok(), "another member's session hangs on the same token");
 }
