@@ -207,8 +207,9 @@ pub trait Retention: Send + Sync + fmt::Debug {
     /// how many steps that took.
     fn forget_changes<'a>(&'a self, workspace: &'a Name, limit: u32) -> BoxFuture<'a, Result<u64, InboxError>>;
 
-    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many. When that is less, all were
-    /// looked through, and what plugins had remembered for longer went, too. Each call may look at every id, in short reads.
+    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many. Those of the day before it
+    /// may stay. When it forgets less than `limit`, all were looked through, and what plugins had remembered for longer went,
+    /// too. Each call may look at every id, in short reads.
     fn forget_seen(&self, before: Timestamp, limit: u32) -> BoxFuture<'_, Result<u64, InboxError>>;
 }
 
