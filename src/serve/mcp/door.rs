@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -26,5 +26,27 @@ pub(super) async fn admit(State(served): State<Arc<Served>>, request: Request, n
         Ok(caller) => parts.extensions.insert(caller),
         Err(problem) => return problem.into_response(),
     };
-    next.run(Request::from_parts(parts, body)).await
+    let response = next.run(Request::from_parts(parts, body)).await;
+    told_of_stop(response, served.stop.is_cancelled())
+}
+
+/// What was under way at a stop ends without an answer, which the layers below call an error of their own.
+fn told_of_stop(response: Response, is_stopping: bool) -> Response {
+    if !is_stopping || response.status() != StatusCode::INTERNAL_SERVER_ERROR {
+        return response;
+    }
+    Problem::Unavailable("the server is stopping: ask again once it runs".to_owned()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stop_interrupts_may_be_asked_again() {
+        let status = |status: StatusCode, is_stopping| told_of_stop(status.into_response(), is_stopping).status();
+        assert_eq!(status(StatusCode::INTERNAL_SERVER_ERROR, true), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status(StatusCode::INTERNAL_SERVER_ERROR, false), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(StatusCode::OK, true), StatusCode::OK);
+    }
 }
