@@ -71,8 +71,8 @@ pub use loaded::{
 pub use located::Located;
 pub use mail::{MailRelay, MailTls, Mailbox, RecipientPattern};
 pub use places::{Places, places};
-pub use retention::{Kept, Retention};
 pub use problem::{Problem, Problems, Severity, SourceLine, Told, in_order};
+pub use retention::{Kept, Retention};
 pub use schema::{File as SchemaFile, Schema, reference, schema};
 pub use secret::{Secret, SecretPlace, SecretValue, TokenGrant, TokenSource};
 pub use suggest::hint;

@@ -118,7 +118,11 @@ impl Default for Metrics {
         let expired = Family::default();
         registry.register("expired_notifications", "Notifications removed because they were old", expired.clone());
         let expired_deliveries = Family::default();
-        registry.register("expired_deliveries", "Deliveries removed with their notifications", expired_deliveries.clone());
+        registry.register(
+            "expired_deliveries",
+            "Deliveries removed with their notifications",
+            expired_deliveries.clone(),
+        );
         let forgotten = Counter::default();
         registry.register("forgotten_event_ids", "Ids of events that were not used for long", forgotten.clone());
         let is_retaining = Gauge::default();

@@ -93,8 +93,8 @@ impl Upgrades {
         match self.saved_and_changed(self.catalog.without(name), name).await {
             Ok(()) => {
                 self.probation.end(name);
-                tracing::warn!(plugin = %name, "a plugin was removed: its file is gone; deliveries through it wait for one");
                 self.tell_missing(name, "its file was removed from the folder of plugins").await;
+                tracing::warn!(plugin = %name, "a plugin was removed: its file is gone; deliveries through it wait for one");
             }
             Err(refused) => {
                 self.history = before;

@@ -1,7 +1,7 @@
 //! The HTTP API under `/v1`. Its routes and the OpenAPI document at `/v1/openapi.json` are made from the same
 //! declarations, so that neither says what the other does not.
 //!
-//! Whatever is asked goes the same way: who asks is let in ([`entry`]), then the query is read, then the body; every error
+//! Whatever is asked goes the same way: who asks is let in (`entry`), then the query is read, then the body; every error
 //! is a problem (RFC 9457).
 
 mod configuration;

@@ -147,8 +147,12 @@ async fn list(State(served): State<Arc<Served>>, _operating: Operating) -> Resul
     operation_id = "loadPlugin",
     tag = "plugins",
     params(
-        ("x-switchbell-from" = Option<String>, Header, description = "What a person calls the file, in base64."),
-        ("x-switchbell-signature" = Option<String>, Header, description = "The text of its minisign signature, in base64.")
+        ("x-switchbell-from" = Option<String>, Header,
+            pattern = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$",
+            description = "What a person calls the file, in base64."),
+        ("x-switchbell-signature" = Option<String>, Header,
+            pattern = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$",
+            description = "The text of its minisign signature, in base64.")
     ),
     request_body(
         content((String = "application/wasm"), (String = "application/octet-stream")),

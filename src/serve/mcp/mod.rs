@@ -2,7 +2,7 @@
 //! that other hosts poll. MCP types stand here, as those of our own reads stand in `fetch/mcp`.
 //!
 //! Every request is served by itself, in every revision: no session is kept, so there is none to bound, to take over or to
-//! lose in a restart. A request comes through the [`door`], which knows whose it is, and then to the [`server`]; what
+//! lose in a restart. A request comes through the `door`, which knows whose it is, and then to the `server`; what
 //! answers some requests from their JSON alone stands between the two.
 
 mod cursor;

@@ -1,7 +1,7 @@
 //! The web inbox and the pages beside it: HTML made by the server. Reading works without script; what changes something is
 //! sent by our script, since a form cannot send the header that a change needs.
 //!
-//! Whatever a connector, a plugin or a destination wrote is shown as plain text ([`parts::said`]); `data` is never shown.
+//! Whatever a connector, a plugin or a destination wrote is shown as plain text (`parts::said`); `data` is never shown.
 
 mod acts;
 mod assets;

@@ -126,10 +126,12 @@ fn what_is_wrong_with_the_form_of_a_file_does_not_fit_the_schema() {
 }
 
 /// A configuration for each key that tells its bounds; `{}` is where its value stands.
-const BOUNDED: [(&str, &str); 13] = [
+const BOUNDED: [(&str, &str); 15] = [
     ("poll.floor", "poll: { floor: {}, base: {}, ceiling: 1d }"),
     ("poll.ceiling", "poll: { floor: 10ms, base: 10ms, ceiling: {} }"),
     ("poll.max_age", "poll: { max_age: {} }"),
+    ("retention.age", "retention: { age: {}, dedupe: 3650d }"),
+    ("retention.dedupe", "poll: { max_age: 1m }\nretention: { age: 1h, dedupe: {} }"),
     ("plugins.limits.memory", "plugins: { limits: { memory: {} } }"),
     ("plugins.limits.step_cpu", "plugins: { limits: { step_cpu: {} } }"),
     ("plugins.limits.attempt_time", "plugins: { limits: { attempt_time: {} } }"),

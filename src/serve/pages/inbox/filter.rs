@@ -114,6 +114,13 @@ impl Filter {
         if text.is_empty() { "inbox".to_owned() } else { format!("inbox?{text}") }
     }
 
+    /// The patterns, as they were written.
+    fn patterns(&self) -> String {
+        let written = [("source", &self.source), ("name", &self.name), ("subject", &self.subject)];
+        let quoted = written.into_iter().filter_map(|(key, value)| Some(format!("{key} {:?}", value.as_deref()?)));
+        quoted.collect::<Vec<_>>().join(", ")
+    }
+
     /// What is asked of the store: all that is at least so loud.
     ///
     /// # Errors
@@ -129,7 +136,9 @@ impl Filter {
         };
         let when = match matcher == Matcher::default() {
             true => None,
-            false => Some(Arc::new(PreparedMatcher::new(matcher).map_err(|error| error.to_string())?)),
+            false => {
+                Some(Arc::new(PreparedMatcher::new(matcher).map_err(|error| format!("{}: {error}", self.patterns()))?))
+            }
         };
         Ok(Query {
             is_unread: self.is_unread,
