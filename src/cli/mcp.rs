@@ -70,12 +70,13 @@ fn server(file: &Path, asked: &Arguments) -> Result<Server, ExitCode> {
     }
 }
 
-/// Relays line by line, many at once, until there are no more or nobody reads the answers.
+/// Relays line by line, many at once, until there are no more or nobody reads the answers. While as many as can be are under
+/// way, the next lines wait.
 async fn serve(relay: Relay, mut lines: mpsc::Receiver<Line>) {
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
-            line = lines.recv() => match line {
+            line = lines.recv(), if !relay.is_full() => match line {
                 Some(Line::Message(line)) => {
                     let message = relay.take(&line).await;
                     under_way.extend(message.map(|message| relay.send(message)));

@@ -148,6 +148,9 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// How many notifications of a workspace nobody has read, counted up to `most`.
     fn unread<'a>(&'a self, workspace: &'a Name, most: u32) -> BoxFuture<'a, Result<u32, InboxError>>;
 
+    /// The number of the newest notification that ever was in a workspace, whether it is kept or not; 0 when there was none.
+    fn last_seq<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<u64, InboxError>>;
+
     /// What changed in a workspace behind this number, oldest first: at most `limit`, and
     /// [`CHANGES_MAX`](super::CHANGES_MAX).
     fn changes<'a>(&'a self, workspace: &'a Name, after: u64, limit: u32)
@@ -207,8 +210,9 @@ pub trait Retention: Send + Sync + fmt::Debug {
     /// how many steps that took.
     fn forget_changes<'a>(&'a self, workspace: &'a Name, limit: u32) -> BoxFuture<'a, Result<u64, InboxError>>;
 
-    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many. When that is less, all were
-    /// looked through, and what plugins had remembered for longer went, too. Each call may look at every id, in short reads.
+    /// Forgets event ids that were used last before this moment, at most `limit`; returns how many. Those of the day before it
+    /// may stay. When it forgets less than `limit`, all were looked through, and what plugins had remembered for longer went,
+    /// too. Each call may look at every id, in short reads.
     fn forget_seen(&self, before: Timestamp, limit: u32) -> BoxFuture<'_, Result<u64, InboxError>>;
 }
 

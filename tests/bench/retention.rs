@@ -13,7 +13,7 @@ use crate::world::{World, name, notification};
 use crate::{ROUNDS, median};
 
 /// Notifications that are there to go in each round.
-const OLD: u64 = 20_000;
+const OLD: u64 = 100_000;
 /// As the server removes them.
 const BATCH: u32 = 50;
 /// Writes that are timed in each round, a millisecond apart.

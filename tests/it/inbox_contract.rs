@@ -200,6 +200,7 @@ macro_rules! keeps_the_contract {
                 a_digest_goes_with_the_last_that_it_stands_for,
                 an_event_that_went_stays_known,
                 an_id_that_is_repeated_stays_known,
+                an_id_that_is_shown_all_the_time_stays_known,
                 ids_that_were_not_used_for_long_are_forgotten,
                 a_recording_goes_with_its_notification,
                 one_that_came_to_be_owed_meanwhile_stays;

@@ -121,6 +121,13 @@ async fn what_a_server_elsewhere_refuses_is_said_with_the_remedy() {
         assert_eq!(code, 2, "{arguments:?}: {out}{error}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
     }
+    // What is not there is found out, as it is from the files.
+    let (operator, _) = token(&world, &sink, &["operator"]);
+    for missing in [["inbox", "show", "9999"], ["deliveries", "show", "00000000-9999"]] {
+        let (code, _, error) = elsewhere(&operator, &[&missing[..], &["--server", &url, "--workspace", "acme"]].concat());
+        assert_eq!(code, 1, "{missing:?}: {error}");
+        assert!(error.contains("workspace acme has no "), "{missing:?}: {error}");
+    }
     // The token is in no message.
     assert!(!elsewhere("swb_x", &["inbox", "list", "--server", &url]).2.contains("swb_x"));
 }

@@ -188,7 +188,7 @@ async fn event_ids_outlive_their_notifications() {
     retaining.round(&stage.stop).await.unwrap();
     assert!(stage.seqs("acme").await.is_empty());
     assert!(stage.counts("switchbell_forgotten_event_ids_total 0"));
-    stage.clock.advance(6 * DAY);
+    stage.clock.advance(7 * DAY);
     retaining.round(&stage.stop).await.unwrap();
     assert!(stage.counts("switchbell_forgotten_event_ids_total 3"));
 }

@@ -61,6 +61,7 @@ async fn why_refused(response: Response) -> String {
     match status.as_u16() {
         401 => format!("the token in SWITCHBELL_TOKEN is refused: {why}"),
         404 => format!("no MCP server answers there: {why}; check --server"),
+        503 => format!("the server cannot answer right now: {why}"),
         _ => format!("the server refuses it: {why}"),
     }
 }

@@ -97,7 +97,7 @@ impl Relay {
             && !self.begin(id, &message.end, is_stream)
         {
             let why =
-                format!("{UNDER_WAY_MAX} requests are under way, or one with this id is: wait for an answer first");
+                format!("{UNDER_WAY_MAX} streams are under way, or a request with this id is: end one first");
             self.refuse(id, INVALID_REQUEST, &why).await;
             return None;
         }
@@ -207,6 +207,13 @@ impl Relay {
             under_way.end.cancel();
         }
         found.is_some() && self.agreed().session.is_none()
+    }
+
+    /// Whether nothing is to be taken until an answer came. Where all that is under way are streams, none may come for long:
+    /// then what is taken is refused.
+    pub(super) fn is_full(&self) -> bool {
+        let under_way = self.under_way();
+        under_way.len() >= UNDER_WAY_MAX && !under_way.values().all(|one| one.is_stream)
     }
 
     fn begin(&self, id: &Value, end: &CancellationToken, is_stream: bool) -> bool {

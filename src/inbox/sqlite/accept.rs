@@ -20,8 +20,8 @@ use crate::inbox::delivery::{Cause, State};
 use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
 use crate::notification::{HOST_SOURCE, Notification};
 
-/// Milliseconds of a day.
-const DAY: i64 = 86_400_000;
+/// An event id's last use is written down when what is written is older than this, in milliseconds: a day.
+pub(super) const USE_WRITTEN_EVERY: i64 = 86_400_000;
 
 /// Writes one chunk of an intake; the position and how the read went with the last.
 pub(super) fn accept(session: &mut Session, intake: &Intake, is_last: bool) -> Result<Accepted, InboxError> {
@@ -328,9 +328,9 @@ fn insert_seen(session: &mut Session, place: &Place<'_>, event_id: &str) -> Resu
     let now = place.received_at.as_millisecond();
     let is_new = session.hot.insert_seen.execute(session.connection, sql, params![place.source, event_id, now])? == 1;
     if !is_new {
-        // Once a day is enough to tell what is used from what may be forgotten.
+        // What is forgotten leaves this much room.
         let sql = "UPDATE seen SET received_at = ?3 WHERE source = ?1 AND event_id = ?2 AND received_at < ?4";
-        let values = params![place.source, event_id, now, now.saturating_sub(DAY)];
+        let values = params![place.source, event_id, now, now.saturating_sub(USE_WRITTEN_EVERY)];
         prepare(session.connection, sql)?.execute(values).map_err(unavailable)?;
     }
     Ok(is_new)

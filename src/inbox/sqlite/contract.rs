@@ -18,6 +18,11 @@ impl Reader for SqliteInbox {
         self.read(move |connection| list::unread(connection, &workspace, most)).boxed()
     }
 
+    fn last_seq<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<u64, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| read::last_seq(connection, &workspace)).boxed()
+    }
+
     fn changes<'a>(
         &'a self,
         workspace: &'a Name,

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
+use super::accept::USE_WRITTEN_EVERY;
 use super::errors::unavailable;
 use super::list::{marked, whole};
 use super::read::{self, LISTED_MAX};
@@ -135,8 +136,13 @@ fn part(connection: &Connection, delivery: i64, notification: i64) -> Result<boo
     Ok(false)
 }
 
-/// Event ids behind this one that were used last before a moment, at most `limit`, and where to go on; nowhere at the end.
-/// Without an index, which every event would pay for.
+/// What the last use of an event id was written down before, if there was surely none since the moment that is asked about.
+fn surely_unused(before: Timestamp) -> i64 {
+    before.as_millisecond().saturating_sub(USE_WRITTEN_EVERY)
+}
+
+/// Event ids behind this one that were surely used last before a moment, at most `limit`, and where to go on; nowhere at the
+/// end. Without an index, which every event would pay for.
 pub(super) fn old_seen(
     connection: &Connection,
     after: &Seen,
@@ -147,6 +153,7 @@ pub(super) fn old_seen(
                   ORDER BY source, event_id LIMIT ?3";
     let mut statement = prepare(connection, select)?;
     let mut rows = statement.query(params![after.0, after.1, SEEN_LOOKED_AT]).map_err(unavailable)?;
+    let before = surely_unused(before);
     let (mut found, mut last, mut looked_at) = (Vec::new(), None, 0);
     while found.len() < limit
         && let Some(row) = rows.next().map_err(unavailable)?
@@ -155,7 +162,7 @@ pub(super) fn old_seen(
         let at = row.get::<_, i64>(2).map_err(unavailable)?;
         let seen: Seen = seen(row).map_err(unavailable)?;
         looked_at += 1;
-        if at < before.as_millisecond() {
+        if at < before {
             found.push(seen.clone());
         }
         last = Some(seen);
@@ -170,7 +177,7 @@ pub(super) fn forget_seen(session: &Session, seen: &[Seen], before: Timestamp) -
     let mut delete = prepare(session.connection, sql)?;
     let mut rows = 0;
     for (source, event_id) in seen {
-        rows += delete.execute(params![source, event_id, before.as_millisecond()]).map_err(unavailable)?;
+        rows += delete.execute(params![source, event_id, surely_unused(before)]).map_err(unavailable)?;
     }
     Ok(rows.try_into().unwrap_or(u64::MAX))
 }

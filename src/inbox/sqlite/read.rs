@@ -39,6 +39,13 @@ pub(super) fn readings(connection: &Connection, workspace: &Name) -> Result<Vec<
     rows.collect::<Result<_, _>>().map_err(unavailable)
 }
 
+/// The number of the newest notification that ever was.
+pub(super) fn last_seq(connection: &Connection, workspace: &Name) -> Result<u64, InboxError> {
+    let select = "SELECT last_seq FROM workspace WHERE name = ?1";
+    let found = prepare(connection, select)?.query_row([workspace.as_str()], |row| row.get::<_, i64>(0)).optional();
+    Ok(found.map_err(unavailable)?.unwrap_or_default().unsigned_abs())
+}
+
 pub(super) fn notifications(connection: &Connection, page: &Page) -> Result<Vec<Notification>, InboxError> {
     let Some(workspace) = workspace(connection, &page.workspace)? else {
         return Ok(Vec::new());

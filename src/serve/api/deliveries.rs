@@ -176,8 +176,8 @@ async fn show(
     let which = Which { ids: vec![id.clone()], ..Which::default() };
     let found = served.store.deliveries(page, which).await?;
     let is_it = |view: &&DeliveryView| view.id == id;
-    let unknown = || Problem::Unknown(format!("workspace {workspace} has no delivery {id}"));
-    Ok(Json(found.iter().find(is_it).map(DeliveryJson::from).ok_or_else(unknown)?))
+    let nothing = || Problem::Nothing(format!("workspace {workspace} has no delivery {id}"));
+    Ok(Json(found.iter().find(is_it).map(DeliveryJson::from).ok_or_else(nothing)?))
 }
 
 /// Has deliveries made again, at once.

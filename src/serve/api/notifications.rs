@@ -206,8 +206,8 @@ async fn show(
     Segments(ASeq { seq }): Segments<ASeq>,
 ) -> Result<Json<NotificationJson>, Problem> {
     let name = within.admitted.name();
-    let unknown = || Problem::Unknown(format!("workspace {name} has no notification {seq}"));
-    let found = served.store.notification(name, seq).await?.ok_or_else(unknown)?;
+    let nothing = || Problem::Nothing(format!("workspace {name} has no notification {seq}"));
+    let found = served.store.notification(name, seq).await?.ok_or_else(nothing)?;
     let marks = served.store.marks(name, vec![seq]).await?.pop().unwrap_or_default();
     Ok(Json(NotificationJson::from(&(found, marks))))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -30,7 +30,8 @@ pub(super) async fn admit(State(served): State<Arc<Served>>, request: Request, n
     match come(&served, &parts, body, from).await {
         Ok((caller, body)) => {
             parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body.into())).await
+            let response = next.run(Request::from_parts(parts, body.into())).await;
+            told_of_stop(response, served.stop.is_cancelled())
         }
         Err(problem) => problem.into_response(),
     }
@@ -47,4 +48,25 @@ async fn come(
     let body = read(body, BODY_BYTES_MAX, TIME_MAX, &served.clock).await?;
     served.gate.still(&caller).await?;
     Ok((caller, body))
+}
+
+/// What was under way at a stop ends without an answer, which the layers below call an error of their own.
+fn told_of_stop(response: Response, is_stopping: bool) -> Response {
+    if !is_stopping || response.status() != StatusCode::INTERNAL_SERVER_ERROR {
+        return response;
+    }
+    Problem::Unavailable("the server is stopping: ask again once it runs".to_owned()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stop_interrupts_may_be_asked_again() {
+        let status = |status: StatusCode, is_stopping| told_of_stop(status.into_response(), is_stopping).status();
+        assert_eq!(status(StatusCode::INTERNAL_SERVER_ERROR, true), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status(StatusCode::INTERNAL_SERVER_ERROR, false), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(StatusCode::OK, true), StatusCode::OK);
+    }
 }

@@ -83,23 +83,18 @@ struct BlockJson<'a> {
 pub(super) async fn read(served: &Served, workspace: &Name, asked: &Asked) -> Result<PageJson, InboxError> {
     let tag = Tag::new(&served.store.key(), workspace);
     // Before the rest: what comes meanwhile is not taken for something that was skipped.
-    let newest = newest(served, workspace).await?;
+    let last = served.store.last_seq(workspace).await?;
     match asked.cursor.as_deref().map(|cursor| tag.seq(cursor)) {
-        Some(Some(after)) => Walk::from(after, asked, tag).read(served, workspace, newest).await,
+        Some(Some(after)) => Walk::from(after, asked, tag).read(served, workspace, last).await,
         // One that was given out elsewhere, or never: what lies between is not known.
-        Some(None) => Ok(start(&tag, newest, true)),
-        None => Ok(start(&tag, newest, false)),
+        Some(None) => Ok(start(&tag, last, true)),
+        None => Ok(start(&tag, last, false)),
     }
 }
 
-fn start(tag: &Tag, newest: Option<u64>, truncated: bool) -> PageJson {
-    let cursor = tag.after(newest.unwrap_or(0));
+fn start(tag: &Tag, last: u64, truncated: bool) -> PageJson {
+    let cursor = tag.after(last);
     PageJson { events: Vec::new(), cursor, truncated, has_more: false, next_poll_ms: NEXT_POLL_MS }
-}
-
-async fn newest(served: &Served, workspace: &Name) -> Result<Option<u64>, InboxError> {
-    let listed = served.store.list(Query::all(workspace.clone(), 1)).await?;
-    Ok(listed.items.first().map(|(notification, _)| notification.seq))
 }
 
 /// The connectors whose outbox is a Switchbell's.
@@ -143,7 +138,7 @@ impl Walk {
         Self { tag, events_max, age_max, position, events: Vec::new(), bytes: 0, truncated: false }
     }
 
-    async fn read(mut self, served: &Served, workspace: &Name, newest: Option<u64>) -> Result<PageJson, InboxError> {
+    async fn read(mut self, served: &Served, workspace: &Name, last: u64) -> Result<PageJson, InboxError> {
         let from = self.position;
         let left_out = switchbells(served, workspace).await?;
         let now = served.clock.now();
@@ -158,11 +153,9 @@ impl Walk {
                 End::Full => {}
             }
         }
-        if let (End::Reached, Some(newest)) = (&end, newest)
-            && (newest > self.position || newest < from)
-        {
-            // All behind it is too old; or this inbox never came so far, and is an older copy of the one that did.
-            (self.truncated, self.position) = (true, newest);
+        if matches!(end, End::Reached) && (last > self.position || last < from) {
+            // All behind it is too old or gone; or this inbox never came so far, and is an older copy of the one that did.
+            (self.truncated, self.position) = (true, last);
         }
         let cursor = self.tag.after(self.position);
         let has_more = matches!(end, End::Full);

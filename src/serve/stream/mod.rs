@@ -23,6 +23,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -86,7 +87,7 @@ async fn stream(
     let place = served.hub.place(caller.token)?;
     let name = admitted.name().clone();
     let live = Live::new(&served.hub, place, &name, start(&headers, asked.after), caller.may(Right::ReadWork));
-    let pieces = live.pieces().take_until(Box::pin(over(served, caller, name)));
+    let pieces = live.pieces().take_until(Box::pin(once_woken(over(served, caller, name))));
     let body = Body::from_stream(pieces.map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE.as_str(), "text/event-stream"),
@@ -109,6 +110,12 @@ fn start(headers: &HeaderMap, after: Option<u64>) -> Start {
         (None, Some(number)) => Start::After(number),
         (None, None) => Start::Now,
     }
+}
+
+/// The same, looked at only when it is woken itself. A reader asks with every piece whether it is over, and a thousand that are
+/// told at once would stand in line for the locks of what they all wait for.
+async fn once_woken(future: impl Future<Output = ()>) {
+    FuturesUnordered::from_iter([future]).next().await;
 }
 
 /// Ready when a reader may read no longer: the server stops, its token is no good any more, or the workspace is gone.

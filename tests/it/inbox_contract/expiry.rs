@@ -110,12 +110,26 @@ pub async fn an_id_that_is_repeated_stays_known(place: Place) {
     assert_eq!(stage.try_accept(at(10 * DAY), entries(1, 2)).await.unwrap().seqs, [None, Some(3)]);
 }
 
+pub async fn an_id_that_is_shown_all_the_time_stays_known(place: Place) {
+    let stage = Stage::new(place, Vec::new()).await;
+    let shown = async |hour| {
+        let entry = owing(entry("e1"), &[]);
+        stage.try_accept(at(hour * HOUR), vec![entry]).await.unwrap().seqs
+    };
+    assert_eq!(shown(0).await, [Some(1)]);
+    for hour in 1..100 {
+        assert_eq!(shown(hour).await, [None]);
+        assert_eq!(stage.inbox().forget_seen(at(hour * HOUR), 100).await.unwrap(), 0, "shown in hour {hour}");
+    }
+    assert_eq!(stage.inbox().forget_seen(at(100 * HOUR + DAY), 100).await.unwrap(), 1);
+}
+
 pub async fn ids_that_were_not_used_for_long_are_forgotten(place: Place) {
     let stage = Stage::new(place, Vec::new()).await;
     let unowed = |from, to| entries(from, to).into_iter().map(|entry| owing(entry, &[])).collect();
     stage.accept(at(0), unowed(1, 25)).await;
     stage.accept(at(DAY), unowed(26, 30)).await;
-    let forget = |limit| stage.inbox().forget_seen(at(DAY), limit);
+    let forget = |limit| stage.inbox().forget_seen(at(2 * DAY), limit);
     assert_eq!(forget(10).await.unwrap(), 10);
     assert_eq!(forget(10).await.unwrap(), 10);
     assert_eq!(forget(10).await.unwrap(), 5);

@@ -120,6 +120,30 @@ async fn what_is_not_kept_any_more_is_told_where_it_was_not_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_that_was_emptied_tells_only_those_who_missed_something() {
+    let stage = Stage::start().await;
+    let token = stage.agent().await;
+    stage.accept("acme", "crm", ["1", "2", "3", "4"].map(event).to_vec()).await;
+    let level = stage.read(&token, OUTBOX).await["cursor"].as_str().unwrap().to_owned();
+    let store = rusqlite::Connection::open(stage.folder.path().join("data/switchbell.db")).unwrap();
+    store.busy_timeout(crate::support::PATIENCE).unwrap();
+    // The oldest stays at first, as if it were owed.
+    for gone in ["DELETE FROM notification WHERE event_id <> '1'", "DELETE FROM notification"] {
+        store.execute(gone, []).unwrap();
+        let fresh = stage.read(&token, OUTBOX).await;
+        assert_eq!((&fresh["cursor"], &fresh["truncated"]), (&json!(level), &json!(false)), "{gone}");
+        for (from, truncated) in [(2, true), (4, false)] {
+            let found = stage.read(&token, &page(&after(&level, from), 100, QUARTER_MS)).await;
+            let told = (ids(&found), &found["cursor"], &found["truncated"]);
+            assert_eq!(told, (vec![], &json!(level), &json!(truncated)), "{gone} from {from}");
+        }
+    }
+    stage.accept("acme", "crm", vec![event("5")]).await;
+    let found = stage.read(&token, &page(&level, 100, QUARTER_MS)).await;
+    assert_eq!((ids(&found), &found["truncated"]), (vec!["acme:crm:5"], &json!(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_makes_no_sense_is_an_error_that_names_it() {
     let stage = Stage::start().await;
     let token = stage.agent().await;

@@ -96,6 +96,26 @@ async fn it_speaks_every_revision_by_the_socket_and_by_a_url() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_than_can_be_under_way_at_once_waits_and_is_answered() {
+    const REQUESTS: u64 = 600;
+    let stage = Stage::start().await;
+    let token = stage.agent().await;
+    let mut relay = Relay::start(&stage, &token, &[]);
+    let line = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": modern(json!({})) });
+    let lines: String = (0..REQUESTS).map(|id| format!("{}\n", line(id))).collect();
+    let mut input = relay.input.take().unwrap();
+    let writing = tokio::spawn(async move { input.write_all(lines.as_bytes()).await.map(|()| input) });
+    let mut left: std::collections::BTreeSet<u64> = (0..REQUESTS).collect();
+    while !left.is_empty() {
+        let answer = relay.next().await;
+        assert!(answer["result"]["tools"].is_array(), "{answer}");
+        assert!(left.remove(&answer["id"].as_u64().unwrap()), "{answer}");
+    }
+    relay.input = Some(writing.await.unwrap().unwrap());
+    relay.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hints_come_through_until_they_are_not_wanted_any_more() {
     let stage = Stage::start().await;
     let token = stage.agent().await;

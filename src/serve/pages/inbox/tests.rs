@@ -84,6 +84,10 @@ impl Reader for Made {
         async { Ok(0) }.boxed()
     }
 
+    fn last_seq<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, Result<u64, InboxError>> {
+        async { Ok(self.all.last().map_or(0, |(one, _)| one.seq)) }.boxed()
+    }
+
     fn changes<'a>(&'a self, _: &'a Name, _: u64, _: u32) -> BoxFuture<'a, Result<Changes, InboxError>> {
         async { Ok(Changes::default()) }.boxed()
     }

@@ -145,6 +145,10 @@ impl Reader for Fake {
         self.answer(0)
     }
 
+    fn last_seq<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, Result<u64, InboxError>> {
+        self.answer(self.log.lock().unwrap().notifications.keys().next_back().copied().unwrap_or_default())
+    }
+
     fn changes<'a>(&'a self, _: &'a Name, after: u64, limit: u32) -> BoxFuture<'a, Result<Changes, InboxError>> {
         let log = self.log.lock().unwrap();
         let limit = limit.min(CHANGES_MAX) as usize;
