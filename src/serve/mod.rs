@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod auth;
+mod body;
 mod connection;
 pub mod control;
 pub mod desk;

@@ -57,6 +57,8 @@ pub enum Problem {
     Nothing(String),
     /// 405: the path is there, and not for this method.
     Method(String),
+    /// 408: the request did not come in time.
+    Late(String),
     /// 409: it cannot be done as things stand.
     Conflict(String),
     /// 413: too much was sent.
@@ -84,6 +86,7 @@ impl Problem {
             Self::Unknown(why) => (StatusCode::NOT_FOUND, "unknown", "There is no such thing", why),
             Self::Nothing(why) => (StatusCode::NOT_FOUND, "nothing", "There is nothing to answer about", why),
             Self::Method(why) => (StatusCode::METHOD_NOT_ALLOWED, "method", "Another method is needed", why),
+            Self::Late(why) => (StatusCode::REQUEST_TIMEOUT, "late", "The request took too long", why),
             Self::Conflict(why) => (StatusCode::CONFLICT, "conflict", "It cannot be done as things stand", why),
             Self::TooLarge(why) => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too much was sent", why),
             Self::Misdirected(why) => {

@@ -48,7 +48,11 @@ const PROBLEMS: [(&str, &str); 6] = [
 const OF_PATHS: [(&str, &str); 2] = [("404", "There is no such thing."), ("409", "It cannot be done as things stand.")];
 
 /// Problems of operations that take a body.
-const OF_BODIES: [(&str, &str); 2] = [("413", "Too much was sent."), ("415", "Another media type is needed.")];
+const OF_BODIES: [(&str, &str); 3] = [
+    ("408", "The body did not come in time."),
+    ("413", "Too much was sent."),
+    ("415", "Another media type is needed."),
+];
 
 /// The document as JSON.
 pub(super) fn text(declared: OpenApi) -> String {

@@ -4,11 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use futures_util::StreamExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -16,6 +14,7 @@ use utoipa::IntoParams;
 use crate::inbox::DeliveryId;
 use crate::serve::Served;
 use crate::serve::auth::{Admitted, Caller, Right};
+use crate::serve::body::{TIME_MAX, asked};
 use crate::serve::problem::Problem;
 
 /// Largest body that names things, in bytes: 1,000 ids or numbers fit in, with room.
@@ -23,9 +22,6 @@ pub(super) const NAMING_BYTES_MAX: usize = 64 << 10;
 
 /// Largest question, in bytes: an event, settings and a file of answers.
 pub(super) const QUESTION_BYTES_MAX: usize = 8 << 20;
-
-/// How long a body may take to come.
-const BODY_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// What an operation needs.
 pub(super) trait Needs: Send + Sync + 'static {
@@ -172,51 +168,33 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Served>> for Segments<T> {
     }
 }
 
-/// A body of JSON, of `MAX` bytes at most.
+/// A body of JSON, of `MAX` bytes at most, whose sender may still do what it was let in for.
 #[derive(Debug)]
 pub(super) struct Asked<T, const MAX: usize>(pub(super) T);
 
 impl<T: DeserializeOwned, const MAX: usize> FromRequest<Arc<Served>> for Asked<T, MAX> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _served: &Arc<Served>) -> Result<Self, Problem> {
-        let bytes = body(request, &["application/json"], MAX).await?;
+    async fn from_request(request: Request, served: &Arc<Served>) -> Result<Self, Problem> {
+        let bytes = body(request, served, &["application/json"], MAX, TIME_MAX).await?;
         let wrong = |error: serde_json::Error| Problem::Wrong(format!("the body is not what this takes: {error}"));
         serde_json::from_slice(&bytes).map(Self).map_err(wrong)
     }
 }
 
-/// A body of one of these media types, of so many bytes at most. Nothing of it is read before the type is known.
-pub(super) async fn body(request: Request, media_types: &[&str], bytes_max: usize) -> Result<Vec<u8>, Problem> {
+/// A body of one of these media types, of so many bytes at most, in so much time. Nothing of it is read before the type is known.
+pub(super) async fn body(
+    request: Request,
+    served: &Arc<Served>,
+    media_types: &[&str],
+    bytes_max: usize,
+    time_max: Duration,
+) -> Result<Vec<u8>, Problem> {
     let said = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = said.split(';').next().unwrap_or_default().trim();
     if !media_types.iter().any(|known| essence.eq_ignore_ascii_case(known)) {
         let known = media_types.join(" or ");
         return Err(Problem::MediaType(format!("the body is {essence:?}: send it with `Content-Type: {known}`")));
     }
-    let too_large = || Problem::TooLarge(format!("the body has more than {bytes_max} bytes, which is the most here"));
-    let length = request.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > bytes_max as u64) {
-        return Err(too_large());
-    }
-    let whole = tokio::time::timeout(BODY_TIME_MAX, read(request.into_body(), bytes_max)).await;
-    match whole.map_err(|_late| Problem::Wrong(format!("the body did not come within {BODY_TIME_MAX:?}")))? {
-        Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(too_large()),
-        Err(error) => Err(Problem::Wrong(format!("the body did not come whole: {error}"))),
-    }
-}
-
-/// All of a body; nothing where it is longer.
-async fn read(body: Body, bytes_max: usize) -> Result<Option<Vec<u8>>, axum::Error> {
-    let mut chunks = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk?;
-        if bytes.len() + chunk.len() > bytes_max {
-            return Ok(None);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(Some(bytes))
+    asked(request, served, bytes_max, time_max).await
 }

@@ -20,6 +20,7 @@ use crate::notification::Name;
 use crate::send::upgrade::{Done, PluginView, Refused};
 use crate::send::wants::host_text;
 use crate::serve::Served;
+use crate::serve::body::UPLOAD_TIME_MAX;
 use crate::serve::problem::{DetailedJson, Problem};
 use crate::serve::shapes::{
     ChangedJson, FROM_HEADER, ListJson, PluginJson, SIGNATURE_HEADER, VersionDoneJson, VersionRefusedJson,
@@ -227,8 +228,8 @@ struct Component(Vec<u8>);
 impl FromRequest<Arc<Served>> for Component {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _served: &Arc<Served>) -> Result<Self, Problem> {
-        body(request, &COMPONENT, PLUGIN_BYTES_MAX).await.map(Self)
+    async fn from_request(request: Request, served: &Arc<Served>) -> Result<Self, Problem> {
+        body(request, served, &COMPONENT, PLUGIN_BYTES_MAX, UPLOAD_TIME_MAX).await.map(Self)
     }
 }
 

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::failures::{Failures, Limited};
 use super::hosts::Hosts;
-use super::{Caller, Proof, REQUEST_HEADER, Right, client, cookie, scope, text};
+use super::{Caller, REQUEST_HEADER, Right, client, cookie, scope, text};
 use crate::clock::{Clock, until};
 use crate::config::{Config, Workspace};
 use crate::inbox::{InboxError, Token, TokenKind, Tokens};
@@ -191,7 +191,7 @@ impl Gate {
         loop {
             revoked.borrow_and_update();
             config.borrow_and_update();
-            if !self.is_still(caller, proof).await {
+            if self.still(caller).await.is_err() {
                 return;
             }
             let over = async {
@@ -208,11 +208,26 @@ impl Gate {
         }
     }
 
-    async fn is_still(&self, caller: &Caller, proof: &Proof) -> bool {
-        let Ok(Some(token)) = self.tokens.token(proof.hash).await else { return false };
-        let is_same =
-            |now: Caller| (now.role, &now.workspace, &now.actor) == (caller.role, &caller.workspace, &caller.actor);
-        token.is_good(self.clock.now()) && scope::caller(&token, &self.config.borrow()).is_ok_and(is_same)
+    /// Judges a caller again who was let in before: much may have happened while its request came. The control socket's caller
+    /// stays who it is.
+    ///
+    /// # Errors
+    /// [`Problem::Unauthenticated`] once the token is no good any more, [`Problem::Forbidden`] once it is of another role.
+    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+        let Some(proof) = &caller.proof else { return Ok(()) };
+        let Some(token) = self.tokens.token(proof.hash).await.map_err(unavailable)? else {
+            return Err(Problem::Unauthenticated("this token is gone: have another one made".to_owned()));
+        };
+        if let Some(why) = over(&token, self.clock.now()) {
+            return Err(Problem::Unauthenticated(why));
+        }
+        let now = scope::caller(&token, &self.config.borrow())?;
+        match (now.role, &now.workspace, &now.actor) == (caller.role, &caller.workspace, &caller.actor) {
+            true => Ok(()),
+            false => Err(Problem::Forbidden(
+                "what this token allows has changed while the request came: send it again".to_owned(),
+            )),
+        }
     }
 
     /// Tells those who wait in [`Gate::ended`] to look again.

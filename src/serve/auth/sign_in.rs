@@ -11,8 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +22,7 @@ use url::form_urlencoded;
 use super::sessions::Presented;
 use super::{Caller, cookie, page};
 use crate::serve::Served;
+use crate::serve::body::{TIME_MAX, read};
 use crate::serve::problem::Problem;
 
 /// Bytes of what is posted.
@@ -51,7 +51,7 @@ struct SignedInJson {
 /// The routes of the address of `listen:`.
 pub(in crate::serve) fn routes() -> Router<Arc<Served>> {
     Router::new()
-        .route("/sign-in", get(form).post(sign_in).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)))
+        .route("/sign-in", get(form).post(sign_in))
         .route("/sign-out", post(sign_out))
         .route("/session", get(session))
         .route("/sign-in.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
@@ -85,7 +85,12 @@ fn peer(parts: &Parts) -> Option<SocketAddr> {
     parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0)
 }
 
-async fn sign_in(State(served): State<Arc<Served>>, parts: Parts, body: Bytes) -> Response {
+async fn sign_in(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = match read(body, BODY_BYTES_MAX, TIME_MAX, &served.clock).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
     let is_form = is_of(&parts.headers, "application/x-www-form-urlencoded");
     let asked = match asked(&served, &parts.headers, is_form, &body) {
         Ok(asked) => asked,

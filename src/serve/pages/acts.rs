@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 
 use super::parts::{Asked, count, deliveries};
-use super::visitor::{Refused, Visitor};
+use super::visitor::{Posted, Refused, Visitor};
 use crate::inbox::{Deed, DeliveryId, HANDLED_MAX, Handled, Mark, Which};
 use crate::serve::Served;
 use crate::serve::auth::Right;
@@ -22,7 +21,7 @@ pub(super) async fn mark(
     State(served): State<Arc<Served>>,
     Visitor(caller): Visitor,
     Path(workspace): Path<String>,
-    body: Bytes,
+    Posted(body): Posted,
 ) -> Told {
     let admitted = served.gate.workspace(&caller, &workspace, Right::Mark)?;
     let asked = Asked::read(&body);
@@ -60,7 +59,7 @@ pub(super) async fn change(
     State(served): State<Arc<Served>>,
     Visitor(caller): Visitor,
     Path(workspace): Path<String>,
-    body: Bytes,
+    Posted(body): Posted,
 ) -> Told {
     let admitted = served.gate.workspace(&caller, &workspace, Right::ChangeWork)?;
     let asked = Asked::read(&body);

@@ -24,7 +24,7 @@ mod why;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{Path, State};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -34,9 +34,6 @@ use super::auth::Right;
 use super::problem::Problem;
 use crate::notification::Name;
 use visitor::{Refused, Visitor, workspaces_of};
-
-/// Largest form, in bytes: a thousand ids of deliveries.
-const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// The routes.
 pub(super) fn routes() -> Router<Arc<Served>> {
@@ -63,7 +60,6 @@ pub(super) fn routes() -> Router<Arc<Served>> {
         .route("/configuration", get(configuration::page))
         .route("/configuration/reload", post(configuration::reload))
         .fallback(nothing)
-        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .layer(from_fn(errors::for_people))
 }
 

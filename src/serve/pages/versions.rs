@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::body::{Bytes, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -13,12 +12,13 @@ use super::acts::Told;
 use super::frame::{Frame, Section, page as framed};
 use super::parts::{Asked, count, empty, field, moment_of, said, said_lines};
 use super::plugins::{all, reach};
-use super::visitor::{Refused, Visitor};
+use super::visitor::{Posted, Refused, Visitor};
 use crate::config::Config;
 use crate::notification::Name;
 use crate::send::upgrade::{Done, Refused as NotDone, Standing};
 use crate::serve::Served;
 use crate::serve::auth::Right;
+use crate::serve::body::{UPLOAD_TIME_MAX, asked as asked_body};
 use crate::serve::problem::Problem;
 use crate::serve::shapes::{PluginJson, VersionJson};
 use crate::text;
@@ -141,10 +141,9 @@ pub(super) async fn load(
 ) -> Told {
     // Nobody else's body is read.
     served.gate.operate(&caller, Right::Operate)?;
-    let too_large = |_| Problem::TooLarge(format!("a component has {PLUGIN_BYTES_MAX} bytes at most"));
-    let bytes = to_bytes(request.into_body(), PLUGIN_BYTES_MAX + 1).await.map_err(too_large)?;
+    let bytes = asked_body(request, &served, PLUGIN_BYTES_MAX, UPLOAD_TIME_MAX).await?;
     let from = text::line(asked.one("from").unwrap_or("a file from the web"), FROM_CHARS_MAX);
-    told(served.plugins.load(PathBuf::from(from), bytes.to_vec(), None).await)
+    told(served.plugins.load(PathBuf::from(from), bytes, None).await)
 }
 
 /// Goes back to an earlier version.
@@ -152,7 +151,7 @@ pub(super) async fn roll_back(
     State(served): State<Arc<Served>>,
     Visitor(caller): Visitor,
     Path(name): Path<String>,
-    body: Bytes,
+    Posted(body): Posted,
 ) -> Told {
     served.gate.operate(&caller, Right::Operate)?;
     let (name, version) = meant(&name, &body)?;
@@ -164,7 +163,7 @@ pub(super) async fn approve(
     State(served): State<Arc<Served>>,
     Visitor(caller): Visitor,
     Path(name): Path<String>,
-    body: Bytes,
+    Posted(body): Posted,
 ) -> Told {
     served.gate.operate(&caller, Right::Operate)?;
     let (name, version) = meant(&name, &body)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 
@@ -11,7 +11,11 @@ use crate::inbox::InboxError;
 use crate::notification::Name;
 use crate::serve::Served;
 use crate::serve::auth::{Admitted, Caller, Right};
+use crate::serve::body::{self, TIME_MAX};
 use crate::serve::problem::Problem;
+
+/// Largest form, in bytes: a thousand ids of deliveries.
+const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// Unread notifications that are counted.
 pub(super) const UNREAD_MAX: u32 = 999;
@@ -49,6 +53,17 @@ impl FromRequestParts<Arc<Served>> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refused> {
         Ok(Self(Caller::from_request_parts(parts, served).await?))
+    }
+}
+
+/// The form that a visitor sends, who may still do then what it was let in for.
+pub(super) struct Posted(pub(super) Vec<u8>);
+
+impl FromRequest<Arc<Served>> for Posted {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, served: &Arc<Served>) -> Result<Self, Refused> {
+        Ok(Self(body::asked(request, served, FORM_BYTES_MAX, TIME_MAX).await?))
     }
 }
 
