@@ -322,7 +322,7 @@ async fn a_server_that_is_not_there_is_named_by_its_host() {
 async fn a_server_of_the_catalog_is_told_of_without_its_address() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (address, host) in [(free.to_string(), "127.0.0.1"), ("no-such-host.invalid".to_owned(), "no-such-host")] {
-        let outbox = outbox_of(&format!("http://{address}/mcp"), patient(), true);
+        let mut outbox = outbox_of(&format!("http://{address}/mcp"), patient(), true);
         let told = outbox.read("acme://n").await.unwrap_err().to_string();
         assert!(told.contains("the catalog's server cannot be reached: "), "{told}");
         assert!(!told.contains(host) && !told.contains(&free.port().to_string()), "{told}");
