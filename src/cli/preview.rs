@@ -19,7 +19,7 @@ use crate::notification::Name;
 use crate::serve::inquiry::{AdHocJson, OfJson, PreviewAskedJson, PreviewJson};
 
 /// Largest file of answers, bytes: as many as an attempt may have, each of usual size.
-const ANSWERS_BYTES_MAX: u64 = 4 << 20;
+const ANSWERS_BYTES_MAX: u64 = 768 << 10;
 
 /// Largest file of settings, bytes: as large as a workspace's file may be.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;

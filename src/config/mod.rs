@@ -233,6 +233,8 @@ pub struct Connector {
     pub name: Name,
     /// How to reach it.
     pub transport: Transport,
+    /// Whether it is an entry of the operator's catalog, whose address the workspace need not know.
+    pub is_of_catalog: bool,
     /// The outbox to poll, where one is declared.
     pub outbox: Option<String>,
     /// Why an outbox that was asked for is not polled, for people; `outbox` is none then.

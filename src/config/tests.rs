@@ -139,7 +139,8 @@ fn summary(config: &Config) -> String {
     }
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
-        for Connector { name, transport, outbox, not_polled, ceiling, poll } in workspace.connectors.values() {
+        for connector in workspace.connectors.values() {
+            let Connector { name, transport, is_of_catalog: _, outbox, not_polled, ceiling, poll } = connector;
             let transport = match transport {
                 Transport::Stdio { run, env, directory } => format!("{run:?} {env:?} in {}", directory.display()),
                 Transport::Http { url, auth, headers, private } => {

@@ -48,6 +48,35 @@ pub(super) fn kind(value: &RawValue) -> Kind {
     }
 }
 
+/// How many arrays and objects stand in each other where they are most: 0 of a plain value, 1 of `{}`.
+pub(super) fn depth(value: &RawValue) -> usize {
+    let (mut deepest, mut depth) = (0_usize, 0_usize);
+    let mut bytes = value.get().bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Goes on behind the end of a string that has begun.
+fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
+    }
+}
+
 /// The values of these keys of an object, unread. A key that stands there twice has its last value, as in JavaScript
 /// and Python. Every other key is skipped, whatever it holds.
 ///

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, Request};
 use futures_util::StreamExt;
+use tokio::sync::Semaphore;
 
 use super::Served;
 use super::auth::Caller;
@@ -18,6 +19,15 @@ pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long a plugin may take to come, in all.
 pub(super) const UPLOAD_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Bodies of more bytes are large.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// Large bodies that are read at once, whoever sends them; more wait for their turn, within their time.
+const LARGE_MAX: usize = 64;
+
+/// The turns of large bodies: the memory is that of the process.
+static LARGE: Semaphore = Semaphore::const_new(LARGE_MAX);
 
 /// The body of a request by somebody who is known, and who may still do the same now that it has come.
 ///
@@ -44,6 +54,16 @@ pub(super) async fn asked(
 /// [`Problem::TooLarge`] for one of more bytes, of which nothing is read where it says so itself; [`Problem::Late`] for one that
 /// takes longer; [`Problem::Wrong`] for one that breaks off.
 pub(super) async fn read(body: Body, bytes_max: usize, time_max: Duration, clock: &Clock) -> Result<Vec<u8>, Problem> {
+    read_in_turn(body, bytes_max, time_max, clock, &LARGE).await
+}
+
+async fn read_in_turn(
+    body: Body,
+    bytes_max: usize,
+    time_max: Duration,
+    clock: &Clock,
+    turns: &Semaphore,
+) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::TooLarge(format!("the body has more than {bytes_max} bytes, which is the most here"));
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_large());
@@ -51,10 +71,14 @@ pub(super) async fn read(body: Body, bytes_max: usize, time_max: Duration, clock
     let whole = async {
         let mut chunks = body.into_data_stream();
         let mut bytes = Vec::new();
+        let mut turn = None;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| Problem::Wrong(format!("the body did not come whole: {error}")))?;
             if bytes.len() + chunk.len() > bytes_max {
                 return Err(too_large());
+            }
+            if turn.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
+                turn = turns.acquire().await.ok();
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -112,5 +136,24 @@ mod tests {
         for body in [of(&["12", "345"]), Body::from("12345")] {
             assert_eq!(read(body, 4, TIME_MAX, &clock).await.unwrap_err().json().status, 413);
         }
+    }
+
+    #[tokio::test]
+    async fn a_large_body_waits_for_its_turn_and_a_small_one_does_not() {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let turns = Semaphore::new(1);
+        let (large, small) = (vec![0; LARGE_BYTES + 1], vec![0; LARGE_BYTES]);
+        let read = |body: &[u8]| read_in_turn(Body::from(body.to_vec()), 1 << 20, TIME_MAX, &clock, &turns);
+        let other = turns.acquire().await.unwrap();
+        assert_eq!(read(&small).await.unwrap(), small);
+        let mut waits = Box::pin(read(&large));
+        assert!((&mut waits).now_or_never().is_none());
+        drop(other);
+        assert_eq!(waits.await.unwrap(), large);
+        let _other = turns.acquire().await.unwrap();
+        let mut late = Box::pin(read(&large));
+        assert!((&mut late).now_or_never().is_none());
+        clock.advance(TIME_MAX);
+        assert_eq!(late.await.unwrap_err().json().status, 408);
     }
 }

@@ -2,77 +2,19 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
-use axum::extract::{ConnectInfo, Request};
-use axum::serve::{IncomingStream, Listener};
 use futures_util::future::BoxFuture;
-use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::clock::Clock;
 use crate::telemetry::metrics::Metrics;
 
 /// How long a client may take nothing while there is something to send.
 const TAKES_NOTHING_MAX: Duration = Duration::from_secs(10);
-
-/// What the system keeps of an answer that is on its way, in bytes; Linux takes twice that. It would let it grow to megabytes
-/// for each client that reads slowly.
-const SEND_BUFFER_BYTES: usize = 64 * 1024;
-
-/// Accepts connections that cut off.
-#[derive(Debug)]
-pub(super) struct Door {
-    /// The listener.
-    pub(super) listener: TcpListener,
-    /// The time.
-    pub(super) clock: Clock,
-    /// Counts who is cut off.
-    pub(super) metrics: Arc<Metrics>,
-}
-
-impl Listener for Door {
-    type Io = Connection<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        // A connection is served without them, too.
-        let small = stream.set_nodelay(true).is_ok() && set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES).is_ok();
-        if !small {
-            tracing::debug!("a connection keeps the buffers of the system");
-        }
-        (Connection::new(stream, self.clock.clone(), Arc::clone(&self.metrics)), address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(SocketAddr);
-
-impl Connected<IncomingStream<'_, Door>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
-        Self(*stream.remote_addr())
-    }
-}
-
-/// Tells handlers who is at the other end, in the way in which they ask.
-pub(super) async fn name_peer(mut request: Request) -> Request {
-    if let Some(&ConnectInfo(Peer(address))) = request.extensions().get::<ConnectInfo<Peer>>() {
-        request.extensions_mut().insert(ConnectInfo(address));
-    }
-    request
-}
 
 /// A connection. Writing fails once the client has taken nothing for a while.
 pub(super) struct Connection<S> {
@@ -90,7 +32,7 @@ impl<S> fmt::Debug for Connection<S> {
 }
 
 impl<S> Connection<S> {
-    fn new(stream: S, clock: Clock, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(stream: S, clock: Clock, metrics: Arc<Metrics>) -> Self {
         Self { stream, clock, metrics, patience: None }
     }
 

@@ -9,11 +9,13 @@ mod body;
 mod connection;
 pub mod control;
 pub mod desk;
+mod door;
 mod health;
 pub mod inquiry;
 pub mod mcp;
 pub mod pages;
 pub mod problem;
+mod room;
 pub mod seat;
 pub mod shapes;
 pub mod stream;
@@ -21,7 +23,7 @@ pub mod stream;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn_with_state, map_request};
+use axum::middleware::from_fn_with_state;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +34,8 @@ use crate::inbox::Store;
 use crate::reload;
 use crate::send::upgrade;
 use crate::telemetry::metrics::Metrics;
-use connection::{Door, Peer, name_peer};
+use door::Door;
+use room::Room;
 
 /// Every connector of a configuration.
 pub type Seats = Arc<Vec<seat::Seat>>;
@@ -68,12 +71,10 @@ pub struct Served {
 
 /// Serves the address of `listen:` until told to stop.
 pub async fn serve(listener: TcpListener, served: Arc<Served>) {
-    let stop = served.stop.clone();
-    let door = Door { listener, clock: served.clock.clone(), metrics: Arc::clone(&served.metrics) };
-    let routes = routes(served).layer(map_request(name_peer)).into_make_service_with_connect_info::<Peer>();
-    if let Err(error) = axum::serve(door, routes).with_graceful_shutdown(stop.cancelled_owned()).await {
-        tracing::error!(%error, "serving HTTP ended");
-    }
+    let (clock, metrics, room) = (served.clock.clone(), Arc::clone(&served.metrics), Room::of_this_process());
+    let (stop, config) = (served.stop.clone(), served.config.clone());
+    let door = Door { listener, clock, metrics, room };
+    door.serve(routes(served), stop, |address| config.borrow().access.is_trusted(address)).await;
 }
 
 fn routes(served: Arc<Served>) -> Router {

@@ -33,6 +33,7 @@ pub struct Metrics {
     configured_at: Gauge,
     aside: Gauge,
     cut_off: Counter,
+    turned_away: Counter,
     readers: Gauge,
     expired: Family<Workspace, Counter>,
     expired_deliveries: Family<Workspace, Counter>,
@@ -113,6 +114,9 @@ impl Default for Metrics {
         let cut_off = Counter::default();
         let help = "Connections of clients that were cut off because they took nothing of an answer";
         registry.register("connections_cut_off", help, cut_off.clone());
+        let turned_away = Counter::default();
+        let help = "Connections of clients that were closed at once because too many were open";
+        registry.register("connections_turned_away", help, turned_away.clone());
         let readers = Gauge::default();
         registry.register("stream_readers", "Readers that follow an inbox live", readers.clone());
         let expired = Family::default();
@@ -141,6 +145,7 @@ impl Default for Metrics {
             configured_at,
             aside,
             cut_off,
+            turned_away,
             readers,
             expired,
             expired_deliveries,
@@ -176,6 +181,11 @@ impl Metrics {
     /// A client took nothing of an answer, and was cut off.
     pub fn cut_off(&self) {
         self.cut_off.inc();
+    }
+
+    /// A client found no room, and its connection was closed at once.
+    pub fn turned_away(&self) {
+        self.turned_away.inc();
     }
 
     /// So many follow an inbox live right now.

@@ -28,6 +28,7 @@ pub(super) fn outbox(asked: &Arguments, clock: &Clock) -> Result<McpOutbox, Stri
     };
     let outbox = Some(asked.resource.clone());
     let connector = Connector {
+        is_of_catalog: false,
         name: name.clone(),
         transport,
         outbox,

@@ -72,9 +72,11 @@ fn connector(
     let ceiling = raw.value.ceiling.take();
     let notifications_at = notifications.as_ref().map(|outbox| outbox.at.clone());
     let own = notifications.map(|raw| outbox::check(raw, report)).unwrap_or_default();
+    let is_of_catalog = raw.value.catalog.is_some();
     let (transport, declared) = reached(raw, notifications_at, (workspace, server), report)?;
     let Declared { outbox, not_polled } = declared.unwrap_or(own);
-    Some(Connector { name: name.clone(), transport, outbox, not_polled, ceiling: ceiling?.value, poll: poll? })
+    let (name, ceiling) = (name.clone(), ceiling?.value);
+    Some(Connector { name, transport, is_of_catalog, outbox, not_polled, ceiling, poll: poll? })
 }
 
 /// How the connector is reached, and the outbox that an entry of the catalog declares for it.

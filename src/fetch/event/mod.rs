@@ -1,7 +1,7 @@
 //! The rules of an event (notifications seed, "The event envelope"): one pure function from its JSON to an event that
 //! is accepted, or the reason why it is dropped.
 //!
-//! The payload is never looked into: it is carried as the text it came as. In the envelope a key that stands twice
+//! The payload is carried as the text it came as; nothing of it is looked at but how deep it nests. In the envelope a key that stands twice
 //! has its last value, as JavaScript and Python read it.
 
 mod moment;
@@ -18,6 +18,9 @@ pub use reason::{Field, Reason};
 
 /// Largest event, as it came, in bytes: what one row, one plugin call and one page must be able to carry.
 pub const EVENT_BYTES_MAX: usize = 64 << 10;
+/// Levels that `data` may nest, itself the first: as deep as usual readers of JSON go. Whoever reads a page of an inbox would lose
+/// all of it by one payload that is deeper.
+pub const DATA_DEPTH_MAX: usize = 128;
 /// Longest `eventId`, in characters.
 pub const EVENT_ID_CHARS_MAX: usize = 200;
 /// Longest `name`, in characters.
@@ -63,7 +66,7 @@ pub fn judge(event: &RawValue) -> Result<Judged, Reason> {
     let timestamp = string(Field::Timestamp, required(Field::Timestamp, timestamp)?)?;
     let timestamp =
         moment::parse(&timestamp).ok_or_else(|| Reason::NotAMoment { found: reason::beginning(&timestamp) })?;
-    let data = object(Field::Data, required(Field::Data, data)?)?.to_owned();
+    let data = payload(required(Field::Data, data)?)?.to_owned();
     let cursor = optional(cursor).map(position).transpose()?;
     let block = block(meta)?;
 
@@ -143,6 +146,14 @@ fn named(field: Field, value: &RawValue, chars_max: usize) -> Result<String, Rea
     let name = bounded(field, value, chars_max)?;
     without(field, &name, |found| found.is_control() || (field == Field::Name && found.is_whitespace()))?;
     Ok(name)
+}
+
+fn payload(value: &RawValue) -> Result<&str, Reason> {
+    let data = object(Field::Data, value)?;
+    match json::depth(value) {
+        levels if levels > DATA_DEPTH_MAX => Err(Reason::TooDeep { levels }),
+        _ => Ok(data),
+    }
 }
 
 fn position(value: &RawValue) -> Result<String, Reason> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CURSOR_CHARS_MAX, EVENT_BYTES_MAX, EVENT_ID_CHARS_MAX, FORBIDDEN_SCHEMES, NAME_CHARS_MAX};
+use super::{CURSOR_CHARS_MAX, DATA_DEPTH_MAX, EVENT_BYTES_MAX, EVENT_ID_CHARS_MAX, FORBIDDEN_SCHEMES, NAME_CHARS_MAX};
 use crate::fetch::json::Kind;
 
 /// A field of an event, as the notifications seed spells it.
@@ -83,6 +83,11 @@ pub enum Reason {
         /// Its bytes.
         bytes: usize,
     },
+    /// `data` nests deeper than [`DATA_DEPTH_MAX`].
+    TooDeep {
+        /// Its levels.
+        levels: usize,
+    },
     /// The event is no object.
     NotAnObject {
         /// What it is.
@@ -143,6 +148,12 @@ impl fmt::Display for Reason {
         match self {
             Self::TooLarge { bytes } => {
                 write!(out, "the event has {bytes} bytes; one event may have at most {EVENT_BYTES_MAX}")
+            }
+            Self::TooDeep { levels } => {
+                write!(
+                    out,
+                    "data nests {levels} levels deep; it may nest at most {DATA_DEPTH_MAX}, as deep as readers of JSON go"
+                )
             }
             Self::NotAnObject { found } => write!(out, "the event is {found}; it must be an object"),
             Self::Missing(field) => write!(out, "{field} is missing; it must be {}", field.wanted()),

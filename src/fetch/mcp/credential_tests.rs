@@ -24,6 +24,7 @@ fn outbox_with(
 ) -> Result<McpOutbox, ReadError> {
     let headers = headers.iter().map(|&(name, secret)| (name.to_owned(), secret.parse().unwrap())).collect();
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Http { url: url.parse().unwrap(), auth, headers, private },
         outbox: Some("acme://n".to_owned()),

@@ -50,6 +50,8 @@ pub(super) struct Endpoint {
     url: Url,
     workspace: Name,
     is_private: bool,
+    /// Whether its address is the operator's, and kept from the workspace.
+    is_of_catalog: bool,
     credential: Credential,
     headers: Arc<[(HeaderName, HeaderValue)]>,
     clients: Clients,
@@ -91,7 +93,13 @@ impl Endpoint {
             headers.extend(IDENTITY.map(|name| (HeaderName::from_static(name), value.clone())));
         }
         let (workspace, clients) = (workspace.clone(), clients.clone());
-        Ok(Self { url: url.clone(), workspace, is_private, credential, headers: headers.into(), clients, waits })
+        let headers = headers.into();
+        Ok(Self { url: url.clone(), workspace, is_private, is_of_catalog: false, credential, headers, clients, waits })
+    }
+
+    /// The same, of the operator's catalog or not.
+    pub(super) fn of_catalog(self, is_of_catalog: bool) -> Self {
+        Self { is_of_catalog, ..self }
     }
 
     /// Host and port: all of a URL that is sure to hold no credential.
@@ -118,15 +126,29 @@ impl Endpoint {
         Ok((StreamableHttpClientTransport::with_client(client, config), heard))
     }
 
-    /// Names the host where an error of the connection does not.
+    /// Names the host where an error of the connection does not; where the address is the operator's, nothing of it.
     pub(super) fn explain(&self, error: ReadError) -> ReadError {
-        let host = self.host();
+        let (host, whose) = match self.is_of_catalog {
+            true => ("the catalog's server".to_owned(), "the operator checks the entry of the catalog, and the server"),
+            false => (self.host(), "check the connector's url, and the server"),
+        };
         match error {
-            ReadError::NotConnected(why) => ReadError::NotConnected(format!(
-                "{host} cannot be reached: {why}; check the connector's url, and the server"
-            )),
-            ReadError::Disconnected(why) => ReadError::Disconnected(format!("{host} broke the connection: {why}")),
+            ReadError::NotConnected(why) => {
+                let why = self.without_address(why);
+                ReadError::NotConnected(format!("{host} cannot be reached: {why}; {whose}"))
+            }
+            ReadError::Disconnected(why) => {
+                let why = self.without_address(why);
+                ReadError::Disconnected(format!("{host} broke the connection: {why}"))
+            }
             error => error,
+        }
+    }
+
+    fn without_address(&self, why: String) -> String {
+        match self.url.host_str() {
+            Some(host) if self.is_of_catalog => why.replace(host, "…"),
+            _ => why,
         }
     }
 }

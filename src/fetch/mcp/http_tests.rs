@@ -82,7 +82,12 @@ pub(super) fn secret(value: &str) -> Secret {
 }
 
 pub(super) fn outbox_at(url: &str, times: Times) -> McpOutbox {
+    outbox_of(url, times, false)
+}
+
+fn outbox_of(url: &str, times: Times, is_of_catalog: bool) -> McpOutbox {
     let connector = Connector {
+        is_of_catalog,
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
             url: url.parse().unwrap(),
@@ -314,9 +319,21 @@ async fn a_server_that_is_not_there_is_named_by_its_host() {
 }
 
 #[tokio::test]
+async fn a_server_of_the_catalog_is_told_of_without_its_address() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, host) in [(free.to_string(), "127.0.0.1"), ("no-such-host.invalid".to_owned(), "no-such-host")] {
+        let mut outbox = outbox_of(&format!("http://{address}/mcp"), patient(), true);
+        let told = outbox.read("acme://n").await.unwrap_err().to_string();
+        assert!(told.contains("the catalog's server cannot be reached: "), "{told}");
+        assert!(!told.contains(host) && !told.contains(&free.port().to_string()), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_secret_that_is_not_there_is_named() {
     let url = "http://127.0.0.1:9/mcp".parse().unwrap();
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
             url,

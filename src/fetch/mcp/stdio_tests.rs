@@ -28,6 +28,7 @@ fn outbox(script: &str, arguments: &[&str], env: &[(&str, &str)], times: Times) 
 
 pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutbox {
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio {
             run: words.iter().map(|&word| word.to_owned()).collect(),

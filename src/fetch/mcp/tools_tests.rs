@@ -20,6 +20,7 @@ const TOKEN: &str = "s3cret-token-of-a-connector";
 
 fn caller(url: &str) -> Caller {
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Http {
             url: url.parse().unwrap(),
@@ -196,6 +197,7 @@ done
 
 fn program(script: &str, starts: &Path, times: Times) -> Caller {
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio {
             run: ["sh", "-c", script].map(str::to_owned).to_vec(),

@@ -64,6 +64,7 @@ impl Way {
                 let signature = Signature { credential, headers: headers.clone() };
                 let waits = times.waits();
                 let endpoint = Endpoint::new(workspace, url, *private, signature, secrets, clients, waits)?;
+                let endpoint = endpoint.of_catalog(connector.is_of_catalog);
                 (Server::Http(endpoint), values.into_iter().chain(token).collect())
             }
         };

@@ -98,6 +98,7 @@ pub(super) fn config() -> Config {
         deliver: vec![target],
     };
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
         outbox: Some("acme://notifications".to_owned()),

@@ -24,6 +24,7 @@ fn route(route: &str, pattern: &str, targets: &[(&str, Value)]) -> Route {
 
 fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
     let connector = Connector {
+        is_of_catalog: false,
         name: name("registrar"),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
         outbox: None,

@@ -20,8 +20,11 @@ use crate::serve::problem::Problem;
 /// Largest body that names things, in bytes: 1,000 ids or numbers fit in, with room.
 pub(super) const NAMING_BYTES_MAX: usize = 64 << 10;
 
-/// Largest question, in bytes: an event, settings and a file of answers.
-pub(super) const QUESTION_BYTES_MAX: usize = 8 << 20;
+/// Largest question, in bytes: an event and settings.
+pub(super) const QUESTION_BYTES_MAX: usize = 256 << 10;
+
+/// Largest question with a file of answers, in bytes.
+pub(super) const PREVIEW_BYTES_MAX: usize = 1 << 20;
 
 /// What an operation needs.
 pub(super) trait Needs: Send + Sync + 'static {

@@ -7,7 +7,9 @@ use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::entry::{Asked, ChangeWork, InWorkspace, Operating, QUESTION_BYTES_MAX, ReadWork, Within};
+use super::entry::{
+    Asked, ChangeWork, InWorkspace, Operating, PREVIEW_BYTES_MAX, QUESTION_BYTES_MAX, ReadWork, Within,
+};
 use crate::serve::Served;
 use crate::serve::inquiry::{CheckedJson, ExplainAskedJson, ExplainedJson, PreviewAskedJson, PreviewedJson};
 use crate::serve::problem::Problem;
@@ -53,7 +55,7 @@ async fn explain(
 async fn preview(
     State(served): State<Arc<Served>>,
     within: Within<ChangeWork>,
-    Asked(asked): Asked<PreviewAskedJson, QUESTION_BYTES_MAX>,
+    Asked(asked): Asked<PreviewAskedJson, PREVIEW_BYTES_MAX>,
 ) -> Result<Json<PreviewedJson>, Problem> {
     Ok(Json(served.inquiry.preview(within.name(), &asked).await?))
 }

@@ -35,6 +35,7 @@ impl Stage {
         let servers = Authorization::start().await;
         let url = servers.mcp.parse().unwrap();
         let connector = Connector {
+            is_of_catalog: false,
             name: "registrar".parse().unwrap(),
             transport: Transport::Http { url, auth: Auth::OAuth(oauth), headers: BTreeMap::new(), private: false },
             outbox: Some("acme://notifications".to_owned()),

@@ -22,6 +22,7 @@ use super::{PATIENCE, TOKEN};
 /// The configuration of one connector, `registrar` of `acme`. The secret `token` is [`TOKEN`].
 fn config(transport: Transport, poll: Poll) -> Config {
     let connector = Connector {
+        is_of_catalog: false,
         name: "registrar".parse().unwrap(),
         transport,
         outbox: Some("acme://notifications".to_owned()),
