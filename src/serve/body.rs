@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::{FromRequestParts, Request};
 use futures_util::StreamExt;
 use tokio::sync::Semaphore;
@@ -19,6 +19,9 @@ pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long a plugin may take to come, in all.
 pub(super) const UPLOAD_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// What is read and thrown away of a body that is too large: those who send little more than they may hear why it is refused.
+const PASSED_OVER_BYTES_MAX: u64 = 1 << 20;
 
 /// Bodies of more bytes are large.
 const LARGE_BYTES: usize = 64 << 10;
@@ -51,7 +54,7 @@ pub(super) async fn asked(
 /// All of a body.
 ///
 /// # Errors
-/// [`Problem::TooLarge`] for one of more bytes, of which nothing is read where it says so itself; [`Problem::Late`] for one that
+/// [`Problem::TooLarge`] for one of more bytes, of which nothing is kept; [`Problem::Late`] for one that
 /// takes longer; [`Problem::Wrong`] for one that breaks off.
 pub(super) async fn read(body: Body, bytes_max: usize, time_max: Duration, clock: &Clock) -> Result<Vec<u8>, Problem> {
     read_in_turn(body, bytes_max, time_max, clock, &LARGE).await
@@ -65,16 +68,21 @@ async fn read_in_turn(
     turns: &Semaphore,
 ) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::TooLarge(format!("the body has more than {bytes_max} bytes, which is the most here"));
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(too_large());
-    }
+    let says = body.size_hint().lower();
+    let mut chunks = body.into_data_stream();
     let whole = async {
-        let mut chunks = body.into_data_stream();
+        if says > bytes_max as u64 {
+            if says <= bytes_max as u64 + PASSED_OVER_BYTES_MAX {
+                pass_over(&mut chunks).await;
+            }
+            return Err(too_large());
+        }
         let mut bytes = Vec::new();
         let mut turn = None;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| Problem::Wrong(format!("the body did not come whole: {error}")))?;
             if bytes.len() + chunk.len() > bytes_max {
+                pass_over(&mut chunks).await;
                 return Err(too_large());
             }
             if turn.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
@@ -90,6 +98,17 @@ async fn read_in_turn(
         () = clock.sleep(time_max) => {
             let seconds = time_max.as_secs();
             Err(Problem::Late(format!("the body did not come whole within {seconds} s, which is the most here: send it at once")))
+        }
+    }
+}
+
+/// Reads on a little and keeps nothing: whoever still sends would otherwise lose the answer with the connection.
+async fn pass_over(chunks: &mut BodyDataStream) {
+    let mut left = PASSED_OVER_BYTES_MAX;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        left = left.saturating_sub(chunk.len() as u64);
+        if left == 0 {
+            break;
         }
     }
 }

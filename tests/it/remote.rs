@@ -124,7 +124,8 @@ async fn what_a_server_elsewhere_refuses_is_said_with_the_remedy() {
     // What is not there is found out, as it is from the files.
     let (operator, _) = token(&world, &sink, &["operator"]);
     for missing in [["inbox", "show", "9999"], ["deliveries", "show", "00000000-9999"]] {
-        let (code, _, error) = elsewhere(&operator, &[&missing[..], &["--server", &url, "--workspace", "acme"]].concat());
+        let (code, _, error) =
+            elsewhere(&operator, &[&missing[..], &["--server", &url, "--workspace", "acme"]].concat());
         assert_eq!(code, 1, "{missing:?}: {error}");
         assert!(error.contains("workspace acme has no "), "{missing:?}: {error}");
     }

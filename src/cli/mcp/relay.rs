@@ -96,8 +96,7 @@ impl Relay {
         if let Some(id) = &message.id
             && !self.begin(id, &message.end, is_stream)
         {
-            let why =
-                format!("{UNDER_WAY_MAX} streams are under way, or a request with this id is: end one first");
+            let why = format!("{UNDER_WAY_MAX} streams are under way, or a request with this id is: end one first");
             self.refuse(id, INVALID_REQUEST, &why).await;
             return None;
         }
