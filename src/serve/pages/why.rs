@@ -55,7 +55,7 @@ fn level(of: &ExplainedJson) -> Markup {
 }
 
 fn matched(route: &RouteJson, of: &ExplainedJson) -> Markup {
-    let met: Vec<String> = route.conditions.iter().map(|one| format!("{} {}", one.field, one.asked)).collect();
+    let met: Vec<String> = route.conditions.iter().map(held).collect();
     let owed_nothing = route.matched_then == Some(false)
         && route.matches
         && of.owes_nothing.is_none()
@@ -88,9 +88,14 @@ fn unmatched(route: &RouteJson) -> Markup {
     }
 }
 
+/// A condition that holds, in words.
+fn held(of: &ConditionJson) -> String {
+    let field = if of.field == "not" { "name" } else { of.field.as_str() };
+    format!("{field} {}", of.asked)
+}
+
 fn lacks(unmet: &ConditionJson) -> Markup {
-    let asks = if unmet.field == "not" { "it leaves out" } else { "it asks for" };
-    html! { (unmet.field) ": " (asks) " " (said(&unmet.asked)) ", and this has " (said(&unmet.found)) "." }
+    html! { (unmet.field) ": it asks for " (said(&unmet.asked)) ", and this has " (said(&unmet.found)) "." }
 }
 
 fn of_target(of: &TargetJson) -> Markup {
