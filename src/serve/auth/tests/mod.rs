@@ -73,7 +73,7 @@ impl Stage {
         self.gate.caller(&bearer(text.as_str()), Some(from()), true).await
     }
 
-    /// Who has this session.
+    /// The caller that a browser with this cookie is.
     async fn browser(&self, session: &TokenText) -> Result<Caller, Problem> {
         self.gate.caller(&with_cookie(Method::GET, session, &[]), Some(from()), true).await
     }
