@@ -1,5 +1,8 @@
 //! What is answered when something cannot be done: problem details (RFC 9457).
 
+use std::error::Error;
+
+use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -176,4 +179,9 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// What is wrong with a query: which parameter, and why.
+pub(super) fn wrong_query(error: &QueryRejection) -> String {
+    Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

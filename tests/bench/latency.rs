@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use switchbell::clock::Clock;
 use switchbell::config::Workspace;
 use switchbell::fetch::{answer, event};
-use switchbell::inbox::{Ended, Entry, Inbox, Intake};
+use switchbell::inbox::{Ended, Entry, Inbox, Intake, Store};
 use switchbell::notification::Level;
 use switchbell::route::entry;
 use switchbell::send::{Dispatcher, Stop};
@@ -20,24 +20,40 @@ use switchbell::telemetry::Nobody;
 use tokio::sync::mpsc;
 
 use crate::deliver::means;
+use crate::page::fill;
+use crate::retention::remove;
 use crate::world::{World, name, slack};
 
 const EVENTS: usize = 2_000;
 const EVERY: Duration = Duration::from_millis(5);
+/// Notifications that are there to go: more than go meanwhile.
+const OLD: u64 = 1_000_000;
 /// Often enough to see what the disk does, seldom enough to be no load.
 const PROBED_EVERY: Duration = Duration::from_millis(20);
 
 pub async fn run() {
     println!("\nfrom an outbox's answer to a sink on this machine, {EVENTS} events, one every {EVERY:?}");
-    for (label, compiles) in [("quiet", false), ("while plugins are compiled and the log is checkpointed", true)] {
+    for (label, beside) in [
+        ("quiet", Beside::Nothing),
+        ("while plugins are compiled and the log is checkpointed", Beside::Compiling),
+        ("while old notifications go", Beside::Retention),
+    ] {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
         let world = World::with_sink(1, sink(arrived).await);
         let probe = Probe::start(world.path("probe"));
-        let times = events(&world, &mut arrivals, compiles).await;
+        let times = events(&world, &mut arrivals, beside).await;
         let noise = probe.end();
         println!("  {label}: {}", shown(&times));
         noise.tell();
     }
+}
+
+/// What goes on meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    Compiling,
+    Retention,
 }
 
 /// Tells the number in each message as it arrives.
@@ -56,16 +72,23 @@ async fn sink(arrived: mpsc::UnboundedSender<(usize, Instant)>) -> std::net::Soc
     address
 }
 
-async fn events(world: &World, arrivals: &mut mpsc::UnboundedReceiver<(usize, Instant)>, compiles: bool) -> Vec<f64> {
-    let inbox: Arc<dyn Inbox> = Arc::new(world.inbox("latency.db"));
+async fn events(world: &World, arrivals: &mut mpsc::UnboundedReceiver<(usize, Instant)>, beside: Beside) -> Vec<f64> {
+    let store: Arc<dyn Store> = Arc::new(world.inbox("latency.db"));
+    if beside == Beside::Retention {
+        fill(&*store, OLD).await;
+    }
+    let inbox: Arc<dyn Inbox> = Arc::clone(&store) as Arc<dyn Inbox>;
     let catalog = world.catalog().await;
     slack(&catalog).await;
     let means = means(world, &catalog, Arc::clone(&inbox)).await;
     let stop = Stop::default();
     let dispatcher = Dispatcher::start(means, Arc::new(Nobody)).await.expect("a dispatcher");
     let running = tokio::spawn(dispatcher.run(stop.clone()));
-    let busy = Arc::new(AtomicBool::new(compiles));
-    let compiling = compiles.then(|| disturb(world, Arc::clone(&busy)));
+    let busy = Arc::new(AtomicBool::new(true));
+    let compiling = (beside == Beside::Compiling).then(|| disturb(world, Arc::clone(&busy)));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let removing =
+        (beside == Beside::Retention).then(|| tokio::spawn(remove(Arc::clone(&store), Arc::clone(&is_over))));
     let sent = send(world, &inbox).await;
     let mut times = Vec::with_capacity(EVENTS);
     while times.len() < EVENTS {
@@ -74,6 +97,12 @@ async fn events(world: &World, arrivals: &mut mpsc::UnboundedReceiver<(usize, In
         times.push(at.duration_since(began).as_secs_f64() * 1e3);
     }
     busy.store(false, Ordering::Relaxed);
+    if let Some(removing) = removing {
+        let too_soon = if removing.is_finished() { ", and none were left before the end" } else { "" };
+        is_over.store(true, Ordering::Relaxed);
+        let rate = removing.await.expect("the removal");
+        println!("  meanwhile {rate:.0} old notifications went a second{too_soon}");
+    }
     if let Some(thread) = compiling {
         thread.join().expect("the compiler");
     }

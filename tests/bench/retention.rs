@@ -72,11 +72,12 @@ async fn writes(store: &dyn Store, kind: &str) -> f64 {
     times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN)
 }
 
-/// Removes until it is told to stop or nothing is left; returns how many went a second.
-async fn remove(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> f64 {
+/// Removes what came at the beginning of time until it is told to stop or nothing is left; returns how many went a second.
+pub async fn remove(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> f64 {
     let (began, mut gone) = (Instant::now(), 0);
     while !stop.load(Ordering::Relaxed) {
-        let expiry = Expiry { keep: Some(0), ..Expiry::default() };
+        let before = Timestamp::UNIX_EPOCH.checked_add(Duration::from_secs(1)).ok();
+        let expiry = Expiry { before, ..Expiry::default() };
         let found = store.expiring(&name("acme"), expiry, BATCH).await.expect("a list");
         if found.items.is_empty() {
             break;

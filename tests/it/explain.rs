@@ -54,7 +54,7 @@ async fn an_event_that_is_made_up_is_explained_without_a_store() {
     let mut sink = Sink::start().await;
     let world = World::new(&sink, NOBODY, &World::stdio_connector());
     routes(&world);
-    let at = ["--at", "2026-12-01T03:00[Europe/Berlin]"];
+    let at = ["--at", "2126-12-01T03:00[Europe/Berlin]"];
     check(
         &world,
         &sink,
@@ -65,14 +65,14 @@ async fn an_event_that_is_made_up_is_explained_without_a_store() {
             "✓ everything  it matches everything",
             "✓ nights      name domain.* (domain.active); level attention or above (attention)",
             "✗ pages       level: it asks for urgent or above, and this has attention",
-            "goes      2026-12-01 07:00 Europe/Berlin",
-            "2026-12-01 03:00  held: quiet hours until 2026-12-01 07:00",
+            "goes      2126-12-01 07:00 Europe/Berlin",
+            "2126-12-01 03:00  held: quiet hours until 2126-12-01 07:00",
             "there is no store yet",
         ],
     );
     let explained = world.json(&sink, &[&MADE[..], &at, &["--all"]].concat());
     let target = &explained["routes"][1]["targets"][0];
-    assert_eq!(target["forecast"]["goesAt"], "2026-12-01T06:00:00Z");
+    assert_eq!(target["forecast"]["goesAt"], "2126-12-01T06:00:00Z");
     assert_eq!(target["forecast"]["moves"][0]["said"][0]["part"], "hold");
     assert_eq!(target["pluginDigest"].as_str().map(str::len), Some(64));
     assert_eq!(explained["routes"][2]["targets"].as_array().map(Vec::len), Some(1), "--all shows those of others");
@@ -92,7 +92,7 @@ async fn routes_are_expected_to_match() {
     check(&world, &sink, &expecting("none"), 1, &["route everything matches and should not"]);
     check(&world, &sink, &expecting("nobody"), 2, &["unknown route nobody (there are: everything, nights, pages)"]);
     check(&world, &sink, &["explain"], 2, &["--seq SEQ", "--event FILE", "--name NAME"]);
-    check(&world, &sink, &[&MADE[..], &["--at", "2026-12-01T03:00"]].concat(), 2, &["it does not say where"]);
+    check(&world, &sink, &[&MADE[..], &["--at", "2126-12-01T03:00"]].concat(), 2, &["it does not say where"]);
     check(&world, &sink, &[&MADE[..], &["--route", "page"]].concat(), 2, &["unknown route page", "pages"]);
     check(&world, &sink, &[&MADE[..], &["--server"]].concat(), 2, &["no server runs over this store"]);
 }

@@ -260,3 +260,16 @@ async fn cancel_one(
 ) -> Result<Json<DoneJson>, Problem> {
     Ok(Json(served.desk.change_one(within.name(), Change::Cancel, &id.parse()?, &within.caller).await?))
 }
+
+#[cfg(test)]
+mod tests {
+    use utoipa::PartialSchema;
+
+    use super::*;
+
+    #[test]
+    fn the_document_names_every_state() {
+        let schema = serde_json::to_value(StateJson::schema()).unwrap();
+        assert_eq!(schema["enum"], serde_json::json!(Standing::ALL.map(Standing::as_str)));
+    }
+}

@@ -15,7 +15,7 @@ use crate::inbox::DeliveryId;
 use crate::serve::Served;
 use crate::serve::auth::{Admitted, Caller, Right};
 use crate::serve::body::{TIME_MAX, asked};
-use crate::serve::problem::Problem;
+use crate::serve::problem::{Problem, wrong_query};
 
 /// Largest body that names things, in bytes: 1,000 ids or numbers fit in, with room.
 pub(super) const NAMING_BYTES_MAX: usize = 64 << 10;
@@ -110,7 +110,7 @@ impl FromRequestParts<Arc<Served>> for Anybody {
 /// The query; a parameter that the operation does not have is refused by its name.
 async fn query<Q: DeserializeOwned>(parts: &mut Parts, served: &Arc<Served>) -> Result<Q, Problem> {
     let found = Query::<Q>::from_request_parts(parts, served).await;
-    found.map(|Query(query)| query).map_err(|error| Problem::Wrong(error.body_text()))
+    found.map(|Query(query)| query).map_err(|error| Problem::Wrong(wrong_query(&error)))
 }
 
 /// The path of what belongs to a workspace.

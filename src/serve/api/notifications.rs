@@ -163,7 +163,9 @@ impl NotificationsAsked {
             source: one(&self.source),
             subject: one(&self.subject),
         };
-        let wrong = |error| Problem::Wrong(format!("source, name or subject: {error}"));
+        let asked = patterns.iter().filter_map(|(key, pattern)| Some(format!("{key} {:?}", pattern.as_deref()?)));
+        let asked = asked.collect::<Vec<_>>().join(", ");
+        let wrong = |error| Problem::Wrong(format!("{asked}: {error}"));
         PreparedMatcher::new(matcher).map(|matcher| Some(Arc::new(matcher))).map_err(wrong)
     }
 }

@@ -43,7 +43,7 @@ pub(super) async fn page(
             (attempts(&one))
         }
         h2 { "What it stands for" }
-        (rows(&stands_for, &place.path("inbox"), Besides::default()))
+        (rows(&stands_for, (&place.path("inbox"), ""), Besides::default()))
         @if gone > 0 { p.muted { (count(gone, "notification")) " no longer in the inbox" } }
         @if one.omitted > 0 { p.muted { "and " (one.omitted) " more that it only counts" } }
     };

@@ -55,22 +55,35 @@ fn shown(status: StatusCode, problem: &Problem) -> Response {
         ),
         _ => ("That did not work", "Go back and try again."),
     };
-    let title = problem.json().title;
     let body = html! {
         section.empty {
             p.code aria-hidden="true" { (status.as_u16()) }
             h1 { (heading) }
-            p { (said(&problem.to_string())) "." }
+            p { (said(&sentence(&problem.to_string()))) }
             p.muted { (advice) }
             p { a.button href="/" { "Go to the inbox" } }
         }
     };
-    bare(&Frame::plain(&title), &body)
+    bare(&Frame::plain(heading), &body)
+}
+
+/// What a problem says, as a sentence of its own.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_is_a_sentence() {
+        assert_eq!(sentence("there is no such page"), "There is no such page.");
+        assert_eq!(sentence("éa."), "Éa.");
+        assert_eq!(sentence(""), ".");
+    }
 
     #[test]
     fn browsers_get_pages_and_programs_problems() {

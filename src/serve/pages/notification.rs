@@ -8,6 +8,7 @@ use maud::{Markup, html};
 
 use super::deliveries::cards;
 use super::frame::{Frame, Section, page as framed};
+use super::inbox::Filter;
 use super::parts::{Asked, field, level_chip, link, moment, said, said_lines};
 use super::visitor::{Place, Refused, Visitor};
 use super::why;
@@ -20,6 +21,9 @@ use crate::serve::problem::Problem;
 /// Deliveries of one notification that are shown: a workspace has 200 routes with 5 targets at most.
 const DELIVERIES_MAX: u32 = 1_000;
 
+/// Answers of the store that the next one is looked for in: each looks at a bounded number of notifications.
+const LOOKS_MAX: usize = 8;
+
 /// The page. With `why` in its query the explanation is part of it.
 pub(super) async fn page(
     State(served): State<Arc<Served>>,
@@ -29,17 +33,20 @@ pub(super) async fn page(
 ) -> Result<Response, Refused> {
     let place = Place::enter(served, visitor, &workspace, Right::ReadInbox).await?;
     let (one, marks) = find(&place, &seq).await?;
-    let (newer, older) = (beside(&place, one.seq, Order::Oldest).await?, beside(&place, one.seq, Order::Newest).await?);
+    let (filter, part) = Filter::read(&asked);
+    let newer = beside(&place, &filter, (one.seq, Order::Oldest)).await?;
+    let older = beside(&place, &filter, (one.seq, Order::Newest)).await?;
+    let list = filter.asked(part);
     let sees_work = place.caller.may(Right::ReadWork);
     let deliveries = if sees_work { deliveries_of(&place, one.seq).await? } else { Vec::new() };
     let is_why = sees_work && asked.one("why").is_some();
     let why = if is_why { Some(why::explained(&place, one.seq).await) } else { None };
     let body = html! {
         nav.crumbs aria-label="Notification" {
-            a href=(place.path("inbox")) data-back { "← Inbox" }
+            a href={ (place.path("inbox")) (list) } data-back { "← Inbox" }
             span.turn {
-                (turn(newer, "Newer", "prev"))
-                (turn(older, "Older", "next"))
+                (turn(newer, &list, "Newer", "prev"))
+                (turn(older, &list, "Older", "next"))
             }
         }
         article.notification {
@@ -62,7 +69,7 @@ pub(super) async fn page(
                 h2 #why-title { "Why" }
                 @match &why {
                     Some(why) => { (why) }
-                    None => { p { a.button href={ (one.seq) "?why=1#why" } { "Explain who is told, when, and why not" } } }
+                    None => { p { a.button href={ (one.seq) (list) (if list.is_empty() { "?" } else { "&" }) "why=1#why" } { "Explain who is told, when, and why not" } } }
                 }
             }
         }
@@ -78,14 +85,29 @@ async fn find(place: &Place, seq: &str) -> Result<(Notification, Marks), Refused
     Ok(place.served.store.list(query).await?.items.pop().ok_or_else(unknown)?)
 }
 
-/// The number of the one before or behind it.
-async fn beside(place: &Place, seq: u64, order: Order) -> Result<Option<u64>, Refused> {
-    let all = Query::all(place.name().clone(), 1);
-    let query = match order {
-        Order::Oldest => Query { after: Some(seq), order, ..all },
-        Order::Newest => Query { before: Some(seq), order, ..all },
-    };
-    Ok(place.served.store.list(query).await?.items.first().map(|(one, _)| one.seq))
+/// The number of the one before or behind it, of those that fit the filter the reader came by. None where none was found in as
+/// many looks as are allowed.
+async fn beside(place: &Place, filter: &Filter, (seq, order): (u64, Order)) -> Result<Option<u64>, Refused> {
+    // The list itself says what is wrong with a pattern.
+    let all = || Query::all(place.name().clone(), 1);
+    let fitting = filter.query(place.name(), None).unwrap_or_else(|_| all());
+    let mut query = Query { limit: 1, order, ..fitting };
+    let mut from = Some(seq);
+    for _ in 0..LOOKS_MAX {
+        match order {
+            Order::Oldest => query.after = from,
+            Order::Newest => query.before = from,
+        }
+        let listed = place.served.store.list(query.clone()).await?;
+        if let Some((one, _)) = listed.items.first() {
+            return Ok(Some(one.seq));
+        }
+        from = listed.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 async fn deliveries_of(place: &Place, seq: u64) -> Result<Vec<DeliveryView>, Refused> {
@@ -95,9 +117,9 @@ async fn deliveries_of(place: &Place, seq: u64) -> Result<Vec<DeliveryView>, Ref
     Ok(found)
 }
 
-fn turn(seq: Option<u64>, word: &str, rel: &str) -> Markup {
+fn turn(seq: Option<u64>, list: &str, word: &str, rel: &str) -> Markup {
     html! {
-        @if let Some(seq) = seq { a href=(seq) rel=(rel) { (word) } } @else { span aria-hidden="true" { (word) } }
+        @if let Some(seq) = seq { a href={ (seq) (list) } rel=(rel) { (word) } } @else { span aria-hidden="true" { (word) } }
     }
 }
 

@@ -113,7 +113,10 @@ fn of_target(of: &TargetJson) -> Markup {
             dl.fields {
                 @for delivery in &of.deliveries {
                     div { dt { "Owed" } dd { a href={ "../deliveries/" (delivery.id) } { (delivery.id) } ": " (delivery.state.replace('_', " "))
-                        @if let Some(last) = delivery.attempts.last() { ", " (last.outcome) " " (moment_of(&last.ended_at)) } } }
+                        @if let Some(last) = delivery.attempts.last() {
+                            @if last.outcome != delivery.state { ", " (last.outcome) }
+                            " " (moment_of(&last.ended_at))
+                        } } }
                 }
                 @if of.deliveries.is_empty() || of.forecast.is_of_delivery { div { dt { "Goes" } dd { (goes(&of.forecast)) } } }
                 @for (label, problem) in problems { @if let Some(problem) = problem { div { dt { (label) } dd { (said(problem)) } } } }

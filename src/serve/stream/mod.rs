@@ -19,6 +19,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -31,7 +32,7 @@ use utoipa_axum::routes;
 
 use super::Served;
 use super::auth::{Caller, Right};
-use super::problem::Problem;
+use super::problem::{Problem, wrong_query};
 use crate::config::Config;
 use crate::notification::Name;
 pub use hub::Hub;
@@ -77,12 +78,12 @@ async fn stream(
     State(served): State<Arc<Served>>,
     caller: Caller,
     Path(workspace): Path<String>,
-    asked: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+    asked: Result<Query<Asked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let admitted = served.gate.workspace(&caller, &workspace, Right::ReadInbox)?;
     let Query(asked) = asked.map_err(|error| {
-        Problem::Wrong(format!("{}: `after` is the number of a change, such as ?after=17", error.body_text()))
+        Problem::Wrong(format!("{}: `after` is the number of a change, such as ?after=17", wrong_query(&error)))
     })?;
     let place = served.hub.place(caller.token)?;
     let name = admitted.name().clone();

@@ -116,6 +116,29 @@ async fn filters_narrow_and_are_addresses() {
 }
 
 #[tokio::test]
+async fn a_filter_is_kept_while_one_after_the_other_is_read() {
+    let mut stage = Stage::new().await;
+    for (title, level) in [("alpha", "attention"), ("beta", "info"), ("gamma", "attention")] {
+        stage.arrives(title, &["--level", level]).await;
+    }
+    let seen = stage
+        .run(
+            "await page.goto('/w/acme/inbox?level=attention'); await page.getByRole('link', { name: 'gamma' }).click();
+             await page.waitForURL('**/inbox/3?level=attention'); const older = page.getByRole('link', { name: 'Older' });
+             await older.click(); await page.waitForURL('**/inbox/1?level=attention');
+             const ends = await older.count();
+             await page.getByRole('link', { name: 'Explain' }).click(); await page.waitForURL('**/inbox/1?level=attention&why=1#why');
+             await page.keyboard.press('k'); await page.waitForURL('**/inbox/3?level=attention');
+             await page.keyboard.press('u'); await page.waitForURL('**/inbox?level=attention');
+             return [ends, await page.locator('.rows a.title').allTextContents()]",
+            Value::Null,
+        )
+        .await;
+    assert_eq!(seen, json!([0, ["gamma", "alpha"]]));
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn why_somebody_was_told_stands_in_the_page_and_connectors_are_read_at_once() {
     let mut stage = Stage::new().await;
     stage.arrives("explained", &[]).await;

@@ -15,7 +15,7 @@ pub(super) const ROWS_MAX: u32 = 50;
 
 /// What comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(in super::super) enum Sort {
     /// The newest.
     #[default]
     Newest,
@@ -25,7 +25,7 @@ pub(super) enum Sort {
 
 /// Which part of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in super::super) enum Part {
     /// The first.
     #[default]
     First,
@@ -39,7 +39,7 @@ pub(super) enum Part {
 
 /// What is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Filter {
+pub(in super::super) struct Filter {
     /// The least level.
     pub(super) level: Option<Level>,
     /// The source.
@@ -58,7 +58,7 @@ pub(super) struct Filter {
 
 impl Filter {
     /// The filter and the part that an address names. What makes no sense in it is left out.
-    pub(super) fn read(asked: &Asked) -> (Self, Part) {
+    pub(in super::super) fn read(asked: &Asked) -> (Self, Part) {
         let line = |name| asked.one(name).map(|value| text::line(value, QUERY_TEXT_CHARS_MAX));
         let filter = Self {
             level: asked.one("level").and_then(Level::parse).filter(|level| *level > Level::Info),
@@ -87,8 +87,13 @@ impl Filter {
         Self { sort: Sort::Newest, ..self.clone() } != Self::default()
     }
 
-    /// The query of an address that shows this.
+    /// The address, beside those of its notifications, that shows this.
     pub(super) fn address(&self, part: Part) -> String {
+        format!("inbox{}", self.asked(part))
+    }
+
+    /// The query of an address, with its question mark; empty where all is shown.
+    pub(in super::super) fn asked(&self, part: Part) -> String {
         let mut query = Serializer::new(String::new());
         let level = self.level.map(Level::as_str);
         let texts = [("source", &self.source), ("name", &self.name), ("subject", &self.subject), ("q", &self.text)];
@@ -111,7 +116,7 @@ impl Filter {
             }
         }
         let text = query.finish();
-        if text.is_empty() { "inbox".to_owned() } else { format!("inbox?{text}") }
+        if text.is_empty() { text } else { format!("?{text}") }
     }
 
     /// The patterns, as they were written.
@@ -125,7 +130,7 @@ impl Filter {
     ///
     /// # Errors
     /// What is wrong with a pattern.
-    pub(super) fn query(&self, workspace: &Name, least: Option<Level>) -> Result<Query, String> {
+    pub(in super::super) fn query(&self, workspace: &Name, least: Option<Level>) -> Result<Query, String> {
         let list = |pattern: &Option<String>| pattern.iter().cloned().collect::<Vec<_>>();
         let matcher = Matcher {
             name: list(&self.name),

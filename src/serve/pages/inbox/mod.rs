@@ -18,7 +18,8 @@ use super::visitor::{Place, Refused, Visitor};
 use crate::notification::{HOST_SOURCE, Level, Name};
 use crate::serve::Served;
 use crate::serve::auth::Right;
-use filter::{Filter, Part, Sort};
+pub(super) use filter::Filter;
+use filter::{Part, Sort};
 use found::{Found, NotFound, find};
 pub(super) use rows::{Besides, rows};
 
@@ -42,7 +43,7 @@ pub(super) async fn page(
         h1.vh { "Inbox" }
         (filters(&filter, &sources))
         @match &found {
-            Ok(found) => { (list(found, &filter, &place)) }
+            Ok(found) => { (list(found, (&filter, part), &place)) }
             Err(why) => { (empty("This filter cannot be used", &html! { (why) })) }
         }
     };
@@ -93,7 +94,7 @@ fn filters(of: &Filter, sources: &[Name]) -> Markup {
     }
 }
 
-fn list(found: &Found, filter: &Filter, place: &Place) -> Markup {
+fn list(found: &Found, (filter, part): (&Filter, Part), place: &Place) -> Markup {
     let Found { items, older, newer } = found;
     let may_mark = place.caller.may(Right::Mark);
     let besides = Besides { boxes: may_mark, headings: filter.sort == Sort::Level };
@@ -111,7 +112,7 @@ fn list(found: &Found, filter: &Filter, place: &Place) -> Markup {
                     button #new.primary type="button" hidden { }
                     (pages(filter, *newer, *older, "Pages of the list"))
                 }
-                (rows(items, &place.path("inbox"), besides))
+                (rows(items, (&place.path("inbox"), &filter.asked(part)), besides))
                 div.under-list { (pages(filter, *newer, *older, "Pages of the list, again")) }
             }
         }

@@ -15,8 +15,8 @@ pub(in super::super) struct Besides {
     pub(in super::super) headings: bool,
 }
 
-/// The list.
-pub(in super::super) fn rows(items: &[(Notification, Marks)], path: &str, besides: Besides) -> Markup {
+/// The list. Its links go below a path, and say what is asked for, so that the way back leads here.
+pub(in super::super) fn rows(items: &[(Notification, Marks)], (path, asked): (&str, &str), besides: Besides) -> Markup {
     let mut level: Option<Level> = None;
     html! {
         ul.rows.boxed[besides.boxes] {
@@ -24,13 +24,13 @@ pub(in super::super) fn rows(items: &[(Notification, Marks)], path: &str, beside
                 @if besides.headings && level.replace(one.effective_level) != Some(one.effective_level) {
                     li.heading id={ "level-" (one.effective_level) } { h2 { (one.effective_level) } }
                 }
-                (row(one, marks, path, besides.boxes))
+                (row(one, marks, (path, asked), besides.boxes))
             }
         }
     }
 }
 
-fn row(one: &Notification, marks: &Marks, path: &str, has_box: bool) -> Markup {
+fn row(one: &Notification, marks: &Marks, (path, asked): (&str, &str), has_box: bool) -> Markup {
     let event = &one.event;
     let is_unread = marks.read.is_none();
     html! {
@@ -42,7 +42,7 @@ fn row(one: &Notification, marks: &Marks, path: &str, has_box: bool) -> Markup {
             }
             span.dot { @if is_unread { span.vh { "Unread" } } }
             span.level { (level_chip(one.effective_level)) }
-            a.title href={ (path) "/" (one.seq) } { (said(&event.title)) }
+            a.title href={ (path) "/" (one.seq) (asked) } { (said(&event.title)) }
             span.about {
                 @if let Some(subject) = &event.subject { span.subject { (said(subject)) } }
                 span.origin { (one.source) span aria-hidden="true" { " · " } (said(&event.name)) }

@@ -164,7 +164,9 @@ async fn newer_leads_back_over_the_same_pages() {
 #[test]
 fn a_line_shows_text_and_never_the_payload() {
     let made = Made::new(7, 10);
-    let shown = rows(&made.all, "/w/acme/inbox", Besides::default()).into_string();
+    let shown = rows(&made.all, ("/w/acme/inbox", ""), Besides::default()).into_string();
+    let narrow = rows(&made.all, ("/w/acme/inbox", "?q=a&unread=1"), Besides::default()).into_string();
+    assert!(narrow.contains("href=\"/w/acme/inbox/7?q=a&amp;unread=1\""), "{narrow}");
     assert!(shown.contains("title &lt;7&gt;") && !shown.contains("title <7>"), "{shown}");
     assert!(!shown.contains("payload") && !shown.contains("never shown"), "{shown}");
     assert_eq!(shown.matches("class=\"row unread").count(), 4, "{shown}");
