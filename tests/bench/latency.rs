@@ -26,7 +26,7 @@ use crate::world::{World, name, slack};
 
 const EVENTS: usize = 2_000;
 const EVERY: Duration = Duration::from_millis(5);
-/// Notifications that are there to go: more than go meanwhile.
+/// Notifications that are there to go. It is said when they are gone too soon.
 const OLD: u64 = 1_000_000;
 /// Often enough to see what the disk does, seldom enough to be no load.
 const PROBED_EVERY: Duration = Duration::from_millis(20);
@@ -149,7 +149,7 @@ pub fn intake(workspace: &Workspace, text: &str) -> Intake {
 
 pub fn answer_text(number: usize) -> String {
     format!(
-        r#"{{"events":[{{"eventId":"evt_{number}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{"campaign_id":"cmp_8f2a"}},"_meta":{{"ai.nimblebrain/notification":{{"subject":"acme-outreach.test","level":"attention","title":"event-number {number} "}}}}}}],"cursor":"c{number}"}}"#
+        r#"{{"events":[{{"eventId":"timed_{number}","name":"domain.active","timestamp":"2026-09-01T18:42:10Z","data":{{"campaign_id":"cmp_8f2a"}},"_meta":{{"ai.nimblebrain/notification":{{"subject":"acme-outreach.test","level":"attention","title":"event-number {number} "}}}}}}],"cursor":"c{number}"}}"#
     )
 }
 

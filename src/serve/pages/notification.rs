@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::deliveries::cards;
 use super::frame::{Frame, Section, page as framed};
-use super::inbox::Filter;
+use super::inbox::{Filter, LOOKS_MAX};
 use super::parts::{Asked, field, level_chip, link, moment, said, said_lines};
 use super::visitor::{Place, Refused, Visitor};
 use super::why;
@@ -20,9 +20,6 @@ use crate::serve::problem::Problem;
 
 /// Deliveries of one notification that are shown: a workspace has 200 routes with 5 targets at most.
 const DELIVERIES_MAX: u32 = 1_000;
-
-/// Answers of the store that the next one is looked for in: each looks at a bounded number of notifications.
-const LOOKS_MAX: usize = 8;
 
 /// The page. With `why` in its query the explanation is part of it.
 pub(super) async fn page(

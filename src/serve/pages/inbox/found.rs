@@ -5,7 +5,7 @@ use crate::inbox::{InboxError, Marks, Order, Query, Reader};
 use crate::notification::{Level, Name, Notification};
 
 /// Answers of the store that one page is made of: each looks at a bounded number of notifications.
-const LOOKS_MAX: usize = 8;
+pub(in super::super) const LOOKS_MAX: usize = 8;
 
 /// Notifications of one look, where those of one level are picked out.
 const LOOK_ROWS: u32 = 4 * ROWS_MAX;

@@ -20,6 +20,7 @@ use crate::serve::Served;
 use crate::serve::auth::Right;
 pub(super) use filter::Filter;
 use filter::{Part, Sort};
+pub(super) use found::LOOKS_MAX;
 use found::{Found, NotFound, find};
 pub(super) use rows::{Besides, rows};
 
