@@ -188,7 +188,7 @@ impl Reader {
             while let Some(end) = self.text.windows(2).position(|window| window == b"\n\n") {
                 let event: Vec<u8> = self.text.drain(..end + 2).collect();
                 let event = String::from_utf8_lossy(&event);
-                let number = event.split("\"eventId\":\"evt_").nth(1).and_then(|rest| rest.split('"').next());
+                let number = event.split("\"eventId\":\"timed_").nth(1).and_then(|rest| rest.split('"').next());
                 if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
                     let _ = arrived.send((number, at));
                 }
