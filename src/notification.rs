@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 /// A name of a workspace, connector, route, plugin or secret: 1–63 of a–z, 0–9 and inner hyphens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,6 +125,9 @@ pub struct Event {
     pub link: Option<String>,
     /// The payload: the JSON text of an object, byte for byte as it came.
     pub data: String,
+    /// What a push queue brought beside it: the JSON text of an array of MCP content blocks, as they came, but for inline media
+    /// that is too large. None of what came from an outbox.
+    pub content: Option<String>,
 }
 
 /// One entry of a workspace's inbox.
@@ -141,6 +145,28 @@ pub struct Notification {
     pub effective_level: Level,
     /// What the source said.
     pub event: Event,
+}
+
+impl Notification {
+    /// Its id beyond its inbox: [`global_id`].
+    pub fn global_id(&self) -> String {
+        global_id(&self.workspace, &self.source, &self.event.event_id)
+    }
+}
+
+/// Longest id of an event, in characters (the rules of an event).
+const ID_CHARS_MAX: usize = 200;
+
+/// The id of an event wherever a Switchbell hands it on, the same for ever and for no other event of this server:
+/// `<workspace>:<source>:<eventId>`, or `sha256:` and that text's digest in hex where it would be too long.
+pub fn global_id(workspace: &Name, source: &Name, event_id: &str) -> String {
+    let id = format!("{workspace}:{source}:{event_id}");
+    if id.chars().nth(ID_CHARS_MAX).is_none() {
+        return id;
+    }
+    let digest = Sha256::digest(id.as_bytes());
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{digits}")
 }
 
 #[cfg(test)]
@@ -166,5 +192,17 @@ mod tests {
                 assert!(capped == level || capped == ceiling);
             }
         }
+    }
+
+    #[test]
+    fn an_id_that_would_be_too_long_is_a_digest() {
+        let (acme, crm): (Name, Name) = ("acme".parse().unwrap(), "crm".parse().unwrap());
+        assert_eq!(global_id(&acme, &crm, "evt_1"), "acme:crm:evt_1");
+        let longest = "ä".repeat(ID_CHARS_MAX - "acme:crm:".len());
+        assert_eq!(global_id(&acme, &crm, &longest), format!("acme:crm:{longest}"));
+        let digest = global_id(&acme, &crm, &"x".repeat(ID_CHARS_MAX));
+        assert_eq!(digest.len(), "sha256:".len() + 64);
+        assert!(digest.starts_with("sha256:"));
+        assert_ne!(digest, global_id(&crm, &acme, &"x".repeat(ID_CHARS_MAX)));
     }
 }

@@ -38,6 +38,8 @@ pub enum What {
     Members,
     /// A connector.
     Connector(Name),
+    /// A consumer.
+    Consumer(Name),
     /// A route.
     Route(Name),
     /// A target of a route that is there before and after.
@@ -126,6 +128,9 @@ impl Changes {
             let how = how(before, after);
             self.connectors_kept += usize::from(how.is_none());
             self.extend(Some(name), What::Connector(connector.clone()), how);
+        });
+        each(before.consumers.whens(), after.consumers.whens(), |consumer, before, after| {
+            self.extend(Some(name), What::Consumer(consumer.clone()), how(before, after));
         });
         let routes = |of: &'_ Workspace| {
             of.routes.iter().enumerate().map(|(at, route)| (route.name.clone(), at)).collect::<BTreeMap<Name, usize>>()

@@ -10,6 +10,7 @@ mod beside;
 mod changes;
 mod check;
 mod code;
+mod consumers;
 mod credential;
 mod files;
 mod grant;
@@ -61,6 +62,7 @@ pub use beside::{FileKind, file_kind, workspace_beside};
 pub use changes::{Change, Changes, How, What};
 pub use check::end_programs;
 pub use code::Code;
+pub use consumers::Consumers;
 pub use credential::shown_settings;
 pub use files::Files;
 pub use grant::{Grant, HostPattern, HttpGrant, ToolGrant};
@@ -176,6 +178,8 @@ pub struct Workspace {
     pub routes: Vec<Route>,
     /// The same routes, ready to match.
     pub router: Router,
+    /// The consumers, with what joins the queue of each.
+    pub consumers: Consumers,
     /// What is kept of its inbox.
     pub kept: Kept,
 }

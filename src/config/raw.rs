@@ -14,7 +14,7 @@ pub(super) use connector::{RawAuth, RawConnector, RawOAuth, RawOutbox, RawOwnPol
 pub(super) use mail::RawMail;
 pub(super) use plugins::{RawGrant, RawHttpGrant, RawLimits, RawPlugins};
 pub(super) use retention::{RawKept, RawRetention};
-pub(super) use route::{RawRoute, RawTarget, RawWhen, RawWorkspace};
+pub(super) use route::{RawConsumer, RawRoute, RawTarget, RawWhen, RawWorkspace};
 pub(super) use secret::{RawSecret, RawSource, RawSourceCommand, RawToken};
 pub(super) use server::{RawCommand, RawEntry, RawEntryOutbox, RawPoll, RawServer};
 pub(super) use timing::{RawAfter, RawAtMost, RawCollect, RawHold, RawRetry, RawUnless};

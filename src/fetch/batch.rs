@@ -100,7 +100,7 @@ fn received(event: Event, origin: Origin<'_>) -> (Entry, Vec<Decision>) {
     let Origin { workspace, connector, first, .. } = origin;
     let effective_level = event.level.capped(connector.ceiling);
     if first {
-        return (Entry { event, effective_level, owed: Vec::new() }, Vec::new());
+        return (Entry { event, effective_level, owed: Vec::new(), consumers: Vec::new() }, Vec::new());
     }
     entry(event, effective_level, (workspace, &connector.name))
 }

@@ -93,6 +93,7 @@ impl Notice {
             body: Some(text::lines(&self.body(), BODY_CHARS_MAX)),
             link: None,
             data: self.data(connector).to_string(),
+            content: None,
         }
     }
 

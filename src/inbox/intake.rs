@@ -59,12 +59,14 @@ mod tests {
                 body: None,
                 link: None,
                 data: "{}".to_owned(),
+                content: None,
             },
             effective_level: Level::Info,
             owed: vec![
                 Owed { route: "r".parse().unwrap(), target: "t".to_owned(), plugin: "p".parse().unwrap() };
                 owed
             ],
+            consumers: Vec::new(),
         };
         Intake {
             is_first: false,

@@ -12,6 +12,7 @@ pub mod intake;
 mod known;
 mod people;
 mod query;
+mod queue;
 mod recording;
 mod retention;
 pub mod sqlite;
@@ -35,9 +36,10 @@ pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use query::{Listed, Order, QUERY_LIMIT_MAX, QUERY_TEXT_CHARS_MAX, Query};
+pub use queue::{CONSUMERS_MAX, Consumed, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, Pending, QUEUE_EVENTS_MAX, QueueView};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use retention::{Expired, Expiry};
-pub use store::{Inbox, Reader, Retention, Store, Tokens};
+pub use store::{Inbox, Queues, Reader, Retention, Store, Tokens};
 pub use target_state::{TargetState, WAITING_MAX};
 pub use token::{OPERATOR_TOKENS_KEPT, SESSIONS_MAX, Scope, TOKENS_MAX, Token, TokenKind, WORKSPACE_TOKENS_MAX};
 
@@ -104,6 +106,8 @@ pub struct Entry {
     pub effective_level: Level,
     /// The deliveries it owes if it is new.
     pub owed: Vec<Owed>,
+    /// The consumers whose queues it joins if it is new.
+    pub consumers: Vec<Name>,
 }
 
 /// One target that a notification owes a delivery. When it goes is decided as it is written, by the

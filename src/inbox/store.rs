@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 use super::book::{Admission, Book, QueueKey};
 use super::{
-    Accepted, Adopted, Changes, Claimed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, InboxError, Intake,
-    Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, News, Page, Paused, Query, Reading, Recording, TargetState,
-    Token, Want, Which,
+    Accepted, Adopted, Changes, Claimed, Consumed, Deed, DeliveryView, Expired, Expiry, Finished, Handled, InboxError,
+    Intake, Kept, Known, LaneRecord, Listed, Mark, Marked, Marks, News, Page, Paused, Pending, Query, QueueView,
+    Reading, Recording, TargetState, Token, Want, Which,
 };
 use crate::notification::{Name, Notification};
 use crate::route::timing::AtMost;
@@ -216,7 +216,40 @@ pub trait Retention: Send + Sync + fmt::Debug {
     fn forget_seen(&self, before: Timestamp, limit: u32) -> BoxFuture<'_, Result<u64, InboxError>>;
 }
 
-/// All that a server asks of a store.
-pub trait Store: Inbox + Reader + Tokens + Retention {}
+/// The queues of consumers. [`Inbox::accept`] fills them. Every write is durable when its future is ready.
+pub trait Queues: Send + Sync + fmt::Debug {
+    /// What waits for a consumer behind this number, oldest first: at most `limit`, [`PAGE_EVENTS_MAX`](super::PAGE_EVENTS_MAX) and
+    /// [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX). Nothing for a consumer that nothing ever joined the queue of.
+    fn pending<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+        after: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Pending, InboxError>>;
 
-impl<T: Inbox + Reader + Tokens + Retention> Store for T {}
+    /// Takes events out of a queue, by their [global ids](crate::notification::global_id). Ids that are not in it change nothing.
+    fn consume<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+        ids: Vec<String>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Consumed, InboxError>>;
+
+    /// Follows a queue: the number of the notification that joined it last, told again after each commit that one joined in; 0
+    /// before the first. It is never ahead of what [`Queues::pending`] answers.
+    fn follow_queue<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+    ) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>>;
+
+    /// Every queue of a workspace that something ever joined, by name.
+    fn queues<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<QueueView>, InboxError>>;
+}
+
+/// All that a server asks of a store.
+pub trait Store: Inbox + Reader + Tokens + Retention + Queues {}
+
+impl<T: Inbox + Reader + Tokens + Retention + Queues> Store for T {}

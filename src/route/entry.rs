@@ -1,4 +1,5 @@
-//! From an event to what is written for it: its routes are decided, and with them what it owes.
+//! From an event to what is written for it: its routes are decided, and with them what it owes, and whose queues
+//! it joins.
 
 use super::{Decision, Facts, owed};
 use crate::config::Workspace;
@@ -10,5 +11,6 @@ pub fn entry(event: Event, effective_level: Level, (workspace, source): (&Worksp
     let facts = Facts { source, name: &event.name, effective_level, subject: event.subject.as_deref() };
     let decisions = workspace.router.select(&facts);
     let owed = owed(&decisions, &workspace.routes);
-    (Entry { event, effective_level, owed }, decisions)
+    let consumers = workspace.consumers.of(&facts);
+    (Entry { event, effective_level, owed, consumers }, decisions)
 }

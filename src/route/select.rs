@@ -118,7 +118,7 @@ impl Decision {
 }
 
 /// All routes of a workspace, ready to match at once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Router {
     matchers: Vec<Matcher>,
     source: Patterns,
@@ -127,7 +127,7 @@ pub struct Router {
     subject: Patterns,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Patterns {
     set: GlobSet,
     /// The route of each pattern in `set`.

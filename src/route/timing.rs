@@ -18,7 +18,7 @@ const OVERHEAD_BYTES: usize = 200;
 
 /// Bytes that an event takes of the [`DIGEST_BYTES_MAX`] of a digest.
 pub fn bytes_in_digest(event: &Event) -> u64 {
-    let optional = [&event.subject, &event.body, &event.link];
+    let optional = [&event.subject, &event.body, &event.link, &event.content];
     let optional: usize = optional.into_iter().flatten().map(String::len).sum();
     let bytes = event.data.len() + event.title.len() + event.name.len() + optional + OVERHEAD_BYTES;
     u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -111,6 +111,7 @@ impl<'a> Notice<'a> {
             body: Some(format!("{}\n{}", self.reason, self.remedy())),
             link: None,
             data: self.data(),
+            content: None,
         }
     }
 
@@ -188,6 +189,7 @@ pub(super) fn cancelled(workspace: &Workspace, gone: &QueueKey, deliveries: u64,
         )),
         link: None,
         data: json!({ "route": route.as_str(), "target": &**target, "deliveries": deliveries }).to_string(),
+        content: None,
     };
     let (entry, _) = entry(event, Level::Attention, (workspace, &source));
     Some(intake(workspace, source, entry, now))
@@ -215,6 +217,7 @@ pub(super) fn plugin_rolled_back(
         )),
         link: None,
         data: json!({ "plugin": plugin.as_str(), "from": from, "to": to, "reason": why }).to_string(),
+        content: None,
     };
     about_plugin(workspace, plugin, event)
 }
@@ -237,6 +240,7 @@ pub(super) fn plugin_not_loaded(workspace: &Workspace, plugin: &Name, why: &str,
         )),
         link: None,
         data: json!({ "plugin": plugin.as_str(), "reason": why }).to_string(),
+        content: None,
     };
     about_plugin(workspace, plugin, event)
 }

@@ -76,6 +76,7 @@ fn made_up(config: &Config, workspace: &Name, now: Timestamp) -> Option<Notifica
         body: None,
         link: None,
         data: "{}".to_owned(),
+        content: None,
     };
     Some(Notification {
         workspace: workspace.clone(),

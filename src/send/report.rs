@@ -94,6 +94,7 @@ impl Report {
             body: self.body.clone(),
             link: None,
             data: data.to_string(),
+            content: None,
         }
     }
 }

@@ -73,6 +73,10 @@ pub struct NotificationJson {
     /// The payload, byte for byte.
     #[schema(value_type = Option<Object>)]
     pub data: Option<Box<RawValue>>,
+    /// MCP content blocks, as they came; only of what came from a push queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub content: Option<Box<RawValue>>,
     /// When somebody read it first.
     pub read_at: Option<String>,
     /// Who.
@@ -117,6 +121,7 @@ impl From<&(Notification, Marks)> for NotificationJson {
             body: event.body.clone(),
             link: event.link.clone().map(|resource| LinkJson { resource }),
             data: RawValue::from_string(event.data.clone()).ok(),
+            content: event.content.clone().and_then(|content| RawValue::from_string(content).ok()),
             read_at: at(&marks.read),
             read_by: by(&marks.read),
             read_by_agent: is_agent(&marks.read),

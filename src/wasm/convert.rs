@@ -19,7 +19,10 @@ pub fn notification(notification: &Notification, with_data: bool) -> types::Noti
         body: event.body.clone(),
         link: event.link.clone(),
         data: with_data.then(|| event.data.clone()),
-        extras: "{}".to_owned(),
+        extras: match &event.content {
+            Some(content) if with_data => format!(r#"{{"content":{content}}}"#),
+            _ => "{}".to_owned(),
+        },
     }
 }
 
@@ -54,6 +57,7 @@ mod tests {
                 body: None,
                 link: Some("https://a.example/".into()),
                 data: r#"{"b": 1.0, "a":2}"#.into(),
+                content: None,
             },
         };
         let seen = notification(&stored, true);
@@ -63,6 +67,10 @@ mod tests {
             ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z")
         );
         assert_eq!(seen.data.as_deref(), Some(r#"{"b": 1.0, "a":2}"#));
-        assert_eq!(notification(&stored, false).data, None);
+        assert_eq!((notification(&stored, false).data, seen.extras.as_str()), (None, "{}"));
+        let event = Event { content: Some(r#"[{"type": "text"}]"#.into()), ..stored.event };
+        let pushed = Notification { event, ..stored };
+        assert_eq!(notification(&pushed, true).extras, r#"{"content":[{"type": "text"}]}"#);
+        assert_eq!(notification(&pushed, false).extras, "{}");
     }
 }

@@ -141,7 +141,7 @@ async fn write(inbox: &SqliteInbox, first: u64, count: u64) {
             level: levels.next().unwrap_or(Level::Info),
             ..notification(number).event
         };
-        Entry { event, effective_level: Level::Attention, owed: Vec::new() }
+        Entry { event, effective_level: Level::Attention, owed: Vec::new(), consumers: Vec::new() }
     };
     let intake = Intake {
         workspace: name("acme"),

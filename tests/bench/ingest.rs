@@ -80,7 +80,7 @@ fn entries(workspace: &Workspace, text: &str) -> Vec<Entry> {
         let effective_level = event.level.capped(Level::Urgent);
         let facts = Facts { source: &source, name: &event.name, effective_level, subject: event.subject.as_deref() };
         let owed = owed(&workspace.router.select(&facts), &workspace.routes);
-        Entry { event, effective_level, owed }
+        Entry { event, effective_level, owed, consumers: Vec::new() }
     };
     answer.events.iter().map(entry).collect()
 }

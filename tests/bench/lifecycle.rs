@@ -87,7 +87,7 @@ fn intake(numbers: std::ops::Range<usize>, now: Timestamp) -> Intake {
     let entry = |number: usize| {
         let one = notification(number as u64);
         let owed = vec![Owed { route: name("news"), target: "t".to_owned(), plugin: name("slack") }];
-        Entry { event: one.event, effective_level: one.effective_level, owed }
+        Entry { event: one.event, effective_level: one.effective_level, owed, consumers: Vec::new() }
     };
     Intake {
         is_first: false,

@@ -91,5 +91,5 @@ fn entry(seq: u64) -> Entry {
         _ if seq.is_multiple_of(2) => Level::Attention,
         _ => Level::Info,
     };
-    Entry { event, effective_level, owed: Vec::new() }
+    Entry { event, effective_level, owed: Vec::new(), consumers: Vec::new() }
 }

@@ -58,7 +58,7 @@ async fn writes(store: &dyn Store, kind: &str) -> f64 {
             source: name("registrar"),
             received_at: Timestamp::UNIX_EPOCH,
             is_first: false,
-            entries: vec![Entry { event, effective_level: Level::Attention, owed: Vec::new() }],
+            entries: vec![Entry { event, effective_level: Level::Attention, owed: Vec::new(), consumers: Vec::new() }],
             notices: Vec::new(),
             cursor: None,
             ended: Ended::Answered { revision: None, is_backlog: false },

@@ -81,7 +81,7 @@ async fn fill_and_claim(world: &World, path: &Path, notifications: usize, waitin
             let QueueKey { route, target, .. } = queue(number);
             let owed = Owed { route, target: target.to_string(), plugin: name("slack") };
             let owed = if number >= notifications - waiting { vec![owed] } else { Vec::new() };
-            Entry { event: one.event, effective_level: one.effective_level, owed }
+            Entry { event: one.event, effective_level: one.effective_level, owed, consumers: Vec::new() }
         };
         let intake = Intake {
             is_first: false,

@@ -89,6 +89,7 @@ pub fn notification(seq: u64) -> Notification {
         body: Some("DNS propagated. Two mailboxes can now be created on it.".to_owned()),
         link: Some("acme://campaigns/cmp_8f2a".to_owned()),
         data: r#"{"campaign_id":"cmp_8f2a","provider":"acme-registrar"}"#.to_owned(),
+        content: None,
     };
     Notification {
         workspace: name("acme"),

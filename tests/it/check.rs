@@ -220,13 +220,14 @@ impl Past {
             body: None,
             link: None,
             data: "{}".to_owned(),
+            content: None,
         };
         let intake = Intake {
             is_first: false,
             workspace: "acme".parse().unwrap(),
             source: source.parse().unwrap(),
             received_at,
-            entries: vec![Entry { event, effective_level: Level::Info, owed: Vec::new() }],
+            entries: vec![Entry { event, effective_level: Level::Info, owed: Vec::new(), consumers: Vec::new() }],
             notices: Vec::new(),
             cursor: None,
             ended: Ended::Answered { revision: None, is_backlog: false },

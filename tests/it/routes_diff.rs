@@ -57,8 +57,9 @@ fn intake(number: u32, received_at: Timestamp) -> Intake {
         body: None,
         link: None,
         data: "{}".to_owned(),
+        content: None,
     };
-    let entry = Entry { effective_level: event.level, event, owed: Vec::new() };
+    let entry = Entry { effective_level: event.level, event, owed: Vec::new(), consumers: Vec::new() };
     Intake {
         workspace: "acme".parse().unwrap(),
         source: "registrar".parse().unwrap(),

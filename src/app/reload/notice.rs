@@ -50,6 +50,7 @@ pub(super) fn mistakes(
         body: Some(format!("{}\n{remedy}", text::lines(shown.trim_end(), room))),
         link: None,
         data: json!({ "mistakes": count, "aside": workspace.is_none() }).to_string(),
+        content: None,
     };
     intake(name, workspace, event)
 }
@@ -66,6 +67,7 @@ pub(super) fn good(workspace: &Workspace, now: Timestamp) -> Option<Intake> {
         body: Some("It is followed from now on.".to_owned()),
         link: None,
         data: "{}".to_owned(),
+        content: None,
     };
     intake(&workspace.name, Some(workspace), event)
 }
@@ -93,7 +95,7 @@ fn intake(name: &Name, workspace: Option<&Workspace>, event: Event) -> Option<In
     let now = event.timestamp;
     let entry = match workspace {
         Some(workspace) => entry(event, Level::Attention, (workspace, &source)).0,
-        None => Entry { event, effective_level: Level::Attention, owed: Vec::new() },
+        None => Entry { event, effective_level: Level::Attention, owed: Vec::new(), consumers: Vec::new() },
     };
     Some(Intake {
         workspace: name.clone(),

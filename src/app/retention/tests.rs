@@ -64,9 +64,11 @@ impl Stage {
                 body: None,
                 link: None,
                 data: "{\"a\":\n1.50}".to_owned(),
+                content: None,
             },
             effective_level: Level::Info,
             owed: owed.clone(),
+            consumers: Vec::new(),
         };
         let intake = Intake {
             workspace: name(workspace),

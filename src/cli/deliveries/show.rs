@@ -220,6 +220,7 @@ mod tests {
             body: None,
             link: None,
             data: "{}".to_owned(),
+            content: None,
         };
         let one = Notification {
             workspace: "acme".parse().unwrap(),

@@ -145,6 +145,7 @@ pub(super) mod tests {
                 body: Some("two\nlines".to_owned()),
                 link: None,
                 data: "{}".to_owned(),
+                content: None,
             },
         }
     }

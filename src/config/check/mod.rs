@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod catalog;
 mod connector;
+mod consumer;
 mod endpoint;
 mod mail;
 mod outbox;

@@ -1,9 +1,9 @@
-//! What a route's `source` can reach, and whether its `level` ever comes from there.
+//! What the `source` of a route or a consumer can reach, and whether its `level` ever comes from there.
 
 use std::collections::BTreeMap;
 
 use super::super::code::Code;
-use super::super::raw::RawRoute;
+use super::super::raw::RawWhen;
 use super::super::read::Placed;
 use super::super::source::Report;
 use super::super::suggest;
@@ -12,27 +12,26 @@ use super::connector::Known;
 use crate::notification::{HOST_SOURCE, Level, Name};
 use crate::route::{Decision, Facts, Matcher, Router};
 
-/// Checks every route's sources against the connectors.
-pub(super) fn check(routes: &[Placed<RawRoute>], connectors: &BTreeMap<Name, Known>, report: &mut Report) {
+/// Checks the sources of what routes and consumers match against the connectors.
+pub(super) fn check<'a>(
+    whens: impl Iterator<Item = &'a Placed<RawWhen>>,
+    connectors: &BTreeMap<Name, Known>,
+    report: &mut Report,
+) {
     let mut sources: Vec<(Name, Option<Level>)> =
         connectors.iter().map(|(name, known)| (name.clone(), known.ceiling)).collect();
     sources.extend(HOST_SOURCE.parse().ok().map(|name| (name, Some(Level::Urgent))));
-    for route in routes {
+    for when in whens {
         let mut hits = Vec::new();
-        for pattern in patterns_of(route) {
+        for pattern in when.source.iter().flat_map(|source| &source.0) {
             let reached = reached(pattern, &sources);
             if reached.is_empty() {
                 report_unknown(pattern, &sources, report);
             }
             hits.extend(reached);
         }
-        check_level(route, &hits, &sources, report);
+        check_level(when, &hits, &sources, report);
     }
-}
-
-fn patterns_of(route: &Placed<RawRoute>) -> &[Placed<TextPattern>] {
-    let source = route.when.as_ref().and_then(|when| when.source.as_ref());
-    source.map_or(&[], |source| source.0.as_slice())
 }
 
 /// The indexes of the sources that a pattern matches, by the code that decides on deliveries.
@@ -64,10 +63,9 @@ fn report_unknown(pattern: &Placed<TextPattern>, sources: &[(Name, Option<Level>
     }
 }
 
-/// Warns of a level that no source of the route can have, by the ceilings. A route that names no source is meant for
-/// connectors, though Switchbell's own notices reach every level.
-fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Option<Level>)], report: &mut Report) {
-    let Some(when) = &route.when else { return };
+/// Warns of a level that no source that is matched can have, by the ceilings. What names no source is meant for connectors,
+/// though Switchbell's own notices reach every level.
+fn check_level(when: &RawWhen, hits: &[usize], sources: &[(Name, Option<Level>)], report: &mut Report) {
     let Some(level) = &when.level else { return };
     let is_limited = when.source.is_some();
     let can_match = |(index, (name, _)): &(usize, &(Name, Option<Level>))| {
@@ -84,7 +82,7 @@ fn check_level(route: &Placed<RawRoute>, hits: &[usize], sources: &[(Name, Optio
         .filter_map(|(name, ceiling)| ceiling.map(|ceiling| format!("{name}: {ceiling}")))
         .collect();
     let (which, besides) = if is_limited {
-        ("source of this route", "")
+        ("source that is matched here", "")
     } else {
         ("connector", ", or write `source: switchbell` if only Switchbell's own notices are meant")
     };

@@ -75,7 +75,8 @@ fn objection_to_owner(owner: &str, members: &BTreeMap<String, Role>) -> Option<S
     }
 }
 
-fn matcher(raw: &RawWhen) -> Matcher {
+/// What is matched.
+pub(super) fn matcher(raw: &RawWhen) -> Matcher {
     let names = |list: &Option<Placed<OneOrMore<NamePattern>>>| {
         list.iter().flat_map(|list| &list.0).map(|pattern| pattern.0.clone()).collect()
     };

@@ -8,7 +8,7 @@ use super::super::read::{Map, Placed};
 use super::super::source::Report;
 use super::super::values::Member;
 use super::super::{Role, Route, Workspace};
-use super::{Server, connector, overlap, reach, retention, route};
+use super::{Server, connector, consumer, overlap, reach, retention, route};
 use crate::notification::Name;
 use crate::route::{PatternError, Router};
 
@@ -36,10 +36,13 @@ pub(in crate::config) fn workspace(
         routes.value.truncate(ROUTES_MAX);
     }
     let raw_routes = raw_routes.map_or_else(Vec::new, |routes| routes.value);
-    reach::check(&raw_routes, &connectors, report);
+    let consumers = consumer::raw(raw.consumers, report);
+    let whens = raw_routes.iter().filter_map(|route| route.when.as_ref()).chain(consumer::whens(&consumers));
+    reach::check(whens, &connectors, report);
     let routes = routes(&raw_routes, &route::Context { workspace: name, members: &members, server }, report);
     let router = Router::new(routes.iter().map(|route| route.when.clone()).collect());
     let router = router.map_err(|error| too_many_patterns(&error, &raw_routes, report));
+    let consumers = consumer::check(consumers, report);
     if report.mistakes.is_empty() {
         overlap::check(&raw_routes, &routes, report);
     }
@@ -51,6 +54,7 @@ pub(in crate::config) fn workspace(
         connectors: connectors.collect(),
         routes,
         router: router.ok()?,
+        consumers: consumers?,
         kept,
     })
 }

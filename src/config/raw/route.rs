@@ -33,10 +33,12 @@ section! {
         "connectors" => connectors: Map<Name, RawConnector>, Optional;
         /// Who should hear of what, at most 200 routes. Every route that matches fires; their order means nothing.
         "routes" => routes: Vec<Placed<RawRoute>>, Optional;
+        /// The agents that events wait for in a queue of their own, at most 200, by the names that their tokens are for.
+        "consumers" => consumers: Map<Name, RawConsumer>, Optional;
         /// How long notifications are kept, where that is shorter than the operator says.
         "retention" => retention: RawKept, Optional;
     }
-    not yet: ["consumers"]
+    not yet: []
     elsewhere: {
         "listen": OPERATORS,
         "store": OPERATORS,
@@ -51,6 +53,29 @@ section! {
     }
     examples: [
         "members: { admin@example.com: admin }\nconnectors: { registrar: { command: registrar, notifications: { resource: \"acme://notifications\" } } }\nroutes: [{ name: everything, owner: admin@example.com, deliver: [{ plugin: slack, with: { webhook: { secret: slack-ops } } }] }]",
+    ]
+}
+
+section! {
+    /// An agent that reads a queue of events by the push-notifications extension of MCP.
+    struct RawConsumer {
+        /// What joins its queue from now on; everything when left out.
+        "when" => when: RawWhen, Optional;
+    }
+    not yet: []
+    elsewhere: {
+        "level": IN_WHEN,
+        "source": IN_WHEN,
+        "subject": IN_WHEN,
+        "name": IN_WHEN,
+        "not": IN_WHEN,
+        "deliver": "a consumer fetches its events itself: what is delivered by plugins stands under `routes`",
+        "token": "a consumer's token is made by `switchbell token create --role agent --consumer NAME`: remove it here",
+        "scopes": "a token has the scopes: `switchbell token create --role agent --consumer NAME --scopes read,ack`",
+    }
+    examples: [
+        "{}",
+        r#"{ when: { name: "domain.**", level: attention } }"#,
     ]
 }
 

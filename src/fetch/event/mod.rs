@@ -72,7 +72,10 @@ pub fn judge(event: &RawValue) -> Result<Judged, Reason> {
 
     let title = block.title.filter(|title| !title.is_empty()).unwrap_or_else(|| title_from(&name));
     let Block { subject, level, body, link, .. } = block;
-    Ok(Judged { event: Event { event_id, name, timestamp, level, subject, title, body, link, data }, cursor })
+    Ok(Judged {
+        event: Event { event_id, name, timestamp, level, subject, title, body, link, data, content: None },
+        cursor,
+    })
 }
 
 /// The `eventId` of an event that may be dropped, where it has one, shortened for a message.

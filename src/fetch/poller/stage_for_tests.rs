@@ -107,6 +107,7 @@ pub(super) fn config() -> Config {
         poll: Poll::default(),
     };
     let workspace = Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: "acme".parse().unwrap(),
         file: "acme.yaml".into(),

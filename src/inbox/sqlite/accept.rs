@@ -13,12 +13,12 @@ use super::errors::unavailable;
 use super::gather::{self, Arrival};
 use super::rows::{self, prepare};
 use super::session::{Session, Target};
-use super::{Accepted, InboxError, Intake, Name};
+use super::{Accepted, InboxError, Intake, Name, queues};
 use crate::inbox::book::QueueKey;
 use crate::inbox::change::GAP_NAME;
 use crate::inbox::delivery::{Cause, State};
 use crate::inbox::{Claim, DeliveryId, Ended, Entry, Fence, Owed};
-use crate::notification::{HOST_SOURCE, Notification};
+use crate::notification::{HOST_SOURCE, Notification, global_id};
 
 /// An event id's last use is written down when what is written is older than this, in milliseconds: a day.
 pub(super) const USE_WRITTEN_EVERY: i64 = 86_400_000;
@@ -82,6 +82,7 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result
                 session.changes.gap(row, source);
             }
             owe(session, &mut known, place, seq, entry)?;
+            join_queues(session, place, row, entry)?;
         }
         seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
     }
@@ -159,6 +160,18 @@ fn owe<'a>(
         } else {
             at_once(session, &target, &arrival, place.received_at, false)?;
         }
+    }
+    Ok(())
+}
+
+/// Puts a new notification into the queues of the consumers that are to have it.
+fn join_queues(session: &mut Session, place: &Place<'_>, row: i64, entry: &Entry) -> Result<(), InboxError> {
+    if entry.consumers.is_empty() {
+        return Ok(());
+    }
+    let id = global_id(place.name, place.source_name, &entry.event.event_id);
+    for consumer in &entry.consumers {
+        queues::join(session, (place.name, consumer), row, &id, place.received_at)?;
     }
     Ok(())
 }
@@ -338,8 +351,8 @@ fn insert_seen(session: &mut Session, place: &Place<'_>, event_id: &str) -> Resu
 
 fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry: &Entry) -> Result<(), InboxError> {
     let sql = "INSERT INTO notification (id, source, event_id, name, timestamp, received_at, level, effective_level,
-                                         subject, title, body, link, data, first_read)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+                                         subject, title, body, link, data, first_read, content)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     let event = &entry.event;
     let values = params![
         id,
@@ -356,6 +369,7 @@ fn insert_notification(session: &mut Session, place: &Place<'_>, id: i64, entry:
         event.link,
         event.data,
         place.is_first.then_some(1),
+        event.content,
     ];
     session.hot.insert_notification.execute(session.connection, sql, values).map(drop)
 }

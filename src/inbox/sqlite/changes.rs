@@ -125,6 +125,11 @@ impl Changes {
         self.now = now;
     }
 
+    /// The moment that the store was told last.
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// A run of notifications was accepted.
     pub(super) fn created(&mut self, first: i64, count: i64) {
         self.noted.push(Noted::Created { first, count });

@@ -1,11 +1,14 @@
-//! The parts of the contract that are not about the engine: readers, tokens, retention.
+//! The parts of the contract that are not about the engine: readers, tokens, retention, the queues of consumers.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::{SqliteInbox, changes, expiry, list, read, replay, tokens};
-use crate::inbox::{Changes, Expired, Expiry, InboxError, Listed, Query, Reader, Retention, Token, Tokens};
+use super::{SqliteInbox, changes, expiry, list, queues, read, replay, tokens};
+use crate::inbox::{
+    Changes, Consumed, Expired, Expiry, InboxError, Listed, Pending, Query, QueueView, Queues, Reader, Retention,
+    Token, Tokens,
+};
 use crate::notification::Name;
 
 impl Reader for SqliteInbox {
@@ -133,5 +136,51 @@ impl Retention for SqliteInbox {
             Ok(forgotten)
         }
         .boxed()
+    }
+}
+
+impl Queues for SqliteInbox {
+    fn pending<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+        after: u64,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Pending, InboxError>> {
+        let queue = (workspace.clone(), consumer.clone());
+        self.read(move |connection| queues::pending(connection, &queue, after, limit)).boxed()
+    }
+
+    fn consume<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+        ids: Vec<String>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Consumed, InboxError>> {
+        let queue = (workspace.clone(), consumer.clone());
+        self.write(move |session| queues::consume(session.connection, &queue, &ids, now)).boxed()
+    }
+
+    fn follow_queue<'a>(
+        &'a self,
+        workspace: &'a Name,
+        consumer: &'a Name,
+    ) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>> {
+        async move {
+            let queue = (workspace.clone(), consumer.clone());
+            // As with workspaces: what comes from now on is told, what was before is read after that.
+            let receiver = self.desk.queues.join(&queue);
+            let asked = queue.clone();
+            let last = self.read(move |connection| queues::last(connection, &asked)).await?;
+            self.desk.queues.tell(&queue, last);
+            Ok(receiver)
+        }
+        .boxed()
+    }
+
+    fn queues<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<QueueView>, InboxError>> {
+        let workspace = workspace.clone();
+        self.read(move |connection| queues::queues(connection, &workspace)).boxed()
     }
 }

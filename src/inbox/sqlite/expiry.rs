@@ -11,7 +11,7 @@ use super::list::{marked, whole};
 use super::read::{self, LISTED_MAX};
 use super::rows::{self, ids, prepare, row_id, seq_of};
 use super::session::Session;
-use super::{Expired, Expiry, InboxError, Listed, Name};
+use super::{Expired, Expiry, InboxError, Listed, Name, queues};
 
 /// Notifications that one call looks at: it bounds how long a reader holds the write-ahead log.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -110,6 +110,7 @@ pub(super) fn expire(session: &mut Session, name: &Name, seqs: &[u64]) -> Result
         for delivery in ids(connection, select, [id])? {
             expired.deliveries += u64::from(part(connection, delivery, id)?);
         }
+        queues::lose(session, id)?;
         let rows = prepare(connection, "DELETE FROM notification WHERE id = ?1")?.execute([id]).map_err(unavailable)?;
         expired.notifications += u64::try_from(rows).unwrap_or_default();
     }

@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, Row};
 use super::errors::unavailable;
 use super::known::{seq_since, sources};
 use super::read::workspace;
-use super::rows::{self, NOTIFICATION, level_number, moment, prepare, row_id, seq_of, wrong};
+use super::rows::{self, NOTIFICATION, NOTIFICATION_COLUMNS, level_number, moment, prepare, row_id, seq_of, wrong};
 use super::{InboxError, Listed, Marks, Name, Notification, Query};
 use crate::inbox::{Order, QUERY_LIMIT_MAX};
 use crate::notification::Level;
@@ -58,7 +58,8 @@ pub(super) fn whole() -> String {
 
 /// What [`whole`] reads.
 pub(super) fn marked(row: &Row<'_>) -> rusqlite::Result<(Notification, Marks)> {
-    let marks = Marks { read: rows::mark(row, 14)?, acknowledged: rows::mark(row, 17)? };
+    let first = NOTIFICATION_COLUMNS;
+    let marks = Marks { read: rows::mark(row, first)?, acknowledged: rows::mark(row, first + 3)? };
     Ok((rows::notification(row)?, marks))
 }
 

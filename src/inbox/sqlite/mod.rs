@@ -23,6 +23,7 @@ mod lock;
 mod log;
 mod people;
 mod private;
+mod queues;
 mod read;
 mod recordings;
 mod replay;

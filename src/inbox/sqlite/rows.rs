@@ -14,12 +14,16 @@ pub(super) const SEQ_BITS: u32 = 40;
 
 /// What [`notification`] reads, of `notification n`, `source s` and `workspace w`.
 pub(super) const NOTIFICATION: &str = "w.name, n.id, s.name, n.received_at, n.effective_level, n.event_id, n.name,
-                                       n.timestamp, n.level, n.subject, n.title, n.body, n.link, n.data";
+                                       n.timestamp, n.level, n.subject, n.title, n.body, n.link, n.data, n.content";
+
+/// How many columns that are.
+pub(super) const NOTIFICATION_COLUMNS: usize = 15;
 
 /// What `notification n` takes of a digest: [`bytes_in_digest`](crate::route::timing::bytes_in_digest).
 pub(super) const BYTES: &str =
     "200 + octet_length(n.data) + octet_length(n.title) + octet_length(n.name) + coalesce(octet_length(n.subject), 0)
-         + coalesce(octet_length(n.body), 0) + coalesce(octet_length(n.link), 0)";
+         + coalesce(octet_length(n.body), 0) + coalesce(octet_length(n.link), 0)
+         + coalesce(octet_length(n.content), 0)";
 
 /// The row id of a workspace's notification.
 pub(super) fn row_id(workspace: i64, seq: i64) -> i64 {
@@ -102,6 +106,7 @@ pub(super) fn notification(row: &Row<'_>) -> rusqlite::Result<Notification> {
             body: row.get(11)?,
             link: row.get(12)?,
             data: row.get(13)?,
+            content: row.get(14)?,
         },
     })
 }

@@ -6,7 +6,7 @@ use super::InboxError;
 use super::errors::unavailable;
 
 /// In order; one that was released is never edited.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -14,6 +14,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("schema/0005.sql"),
     include_str!("schema/0006.sql"),
     include_str!("schema/0007.sql"),
+    include_str!("schema/0008.sql"),
 ];
 
 /// Whether each row's references are looked up as it is written. That finds mistakes of this module, which tests are for; a

@@ -45,6 +45,8 @@ pub(super) struct Session<'c> {
     due: Vec<(QueueKey, Timestamp)>,
     /// Of which queues it cancelled something because they are gone, once for each.
     stranded: Vec<QueueKey>,
+    /// Which queues the open transaction put something in, each with the number of that.
+    joined: Vec<(QueueOf, u64)>,
     /// Under which route a target went on that is not there any more under its own.
     moved: HashMap<QueueKey, QueueKey>,
 }
@@ -122,7 +124,9 @@ impl Target {
 /// Where the news waits for the one who asks.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
-    pub(super) followers: Followers,
+    pub(super) followers: Followers<Name>,
+    /// Of queues, by workspace and consumer.
+    pub(super) queues: Followers<QueueOf>,
     news: Mutex<News>,
     changed: Notify,
 }
@@ -139,12 +143,16 @@ impl Desk {
     }
 }
 
+/// A queue: of a workspace, its consumer.
+pub(super) type QueueOf = (Name, Name);
+
 /// How much was to be told when a request began.
 #[derive(Clone, Copy)]
 pub(super) struct Told {
     admitted: usize,
     due: usize,
     stranded: usize,
+    joined: usize,
     changes: changes::Before,
 }
 
@@ -163,6 +171,7 @@ impl<'c> Session<'c> {
             admitted: Vec::new(),
             due: Vec::new(),
             stranded: Vec::new(),
+            joined: Vec::new(),
             moved: HashMap::new(),
         }
     }
@@ -172,6 +181,7 @@ impl<'c> Session<'c> {
             admitted: self.admitted.len(),
             due: self.due.len(),
             stranded: self.stranded.len(),
+            joined: self.joined.len(),
             changes: self.changes.before(),
         }
     }
@@ -182,6 +192,7 @@ impl<'c> Session<'c> {
         self.changes.undo(since.changes);
         self.due.truncate(since.due);
         self.stranded.truncate(since.stranded);
+        self.joined.truncate(since.joined);
         for (claim, subject) in self.admitted.drain(since.admitted.min(self.admitted.len())..) {
             if let Some(admission) = &self.admission {
                 admission.give_back(&claim.queue, subject.as_deref());
@@ -192,6 +203,9 @@ impl<'c> Session<'c> {
     /// The commit holds.
     pub(super) fn tell(&mut self) {
         self.tell_followers();
+        for (queue, seq) in self.joined.drain(..) {
+            self.desk.queues.tell(&queue, seq);
+        }
         if self.admitted.is_empty() && self.due.is_empty() && self.stranded.is_empty() {
             return;
         }
@@ -222,6 +236,13 @@ impl<'c> Session<'c> {
             if let Some(name) = name.or_else(|| self.name_of(workspace)) {
                 self.desk.followers.tell(&name, last.unsigned_abs());
             }
+        }
+    }
+
+    /// Something joined a queue.
+    pub(super) fn joins(&mut self, queue: QueueOf, seq: u64) {
+        if !self.desk.queues.is_nobody() {
+            self.joined.push((queue, seq));
         }
     }
 

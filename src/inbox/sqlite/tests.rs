@@ -53,6 +53,7 @@ fn entry(event_id: &str, owed: usize) -> Entry {
         body: None,
         link: Some("acme://x".to_owned()),
         data: r#"{"b":1,"a":1e400}"#.to_owned(),
+        content: None,
     };
     let target = |number: usize| Owed { route: name("news"), target: format!("t{number}"), plugin: name("slack") };
     Entry { event, effective_level: Level::Attention, owed: (0..owed).map(target).collect() }

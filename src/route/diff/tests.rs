@@ -33,6 +33,7 @@ fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
         poll: Poll::default(),
     };
     Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),

@@ -28,6 +28,7 @@ fn workspace() -> Workspace {
     let deliver = vec![chat, page];
     let route = Route { name: name("loud"), owner: "a@example.com".to_owned(), when: when.clone(), deliver };
     Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),

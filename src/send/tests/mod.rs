@@ -155,6 +155,7 @@ fn route(route: &str, pattern: &str, deliver: Vec<Target>) -> Route {
 
 fn config(routes: Vec<Route>, sink: SocketAddr) -> Config {
     let workspace = Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: name("acme"),
         file: "acme.yaml".into(),
@@ -275,6 +276,7 @@ fn notification(source: &str) -> Notification {
         body: None,
         link: None,
         data: "{}".to_owned(),
+        content: None,
     };
     Notification {
         workspace: name("acme"),

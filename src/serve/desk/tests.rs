@@ -10,6 +10,7 @@ fn workspace(members: &[&str]) -> Workspace {
     let deliver = vec![Target::plain("ops".to_owned(), "slack".parse().unwrap(), Value::Null)];
     let (name, owner) = ("domain-news".parse().unwrap(), "admin@example.com".to_owned());
     Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: "acme".parse().unwrap(),
         file: "acme.yaml".into(),

@@ -100,10 +100,13 @@ fn fitting(listed: &Listed) -> (Vec<NotificationJson>, Option<u64>, bool) {
 /// The item with its payload to be filled in. A payload that usual readers of JSON cannot take is left out, since it would cost
 /// them the whole answer; the text has it.
 fn structured(mut item: NotificationJson, fillings: &Fillings) -> Result<Value, Problem> {
-    if let Some(data) = item.data.take().filter(|data| is_readable(data.get())) {
-        let standing = fillings.put(data.get().to_owned()).map_err(by_chance)?;
-        item.data = Some(RawValue::from_string(format!("\"{standing}\"")).map_err(unspeakable)?);
-    }
+    let standing = |payload: Option<Box<RawValue>>| -> Result<Option<Box<RawValue>>, Problem> {
+        let Some(payload) = payload.filter(|payload| is_readable(payload.get())) else { return Ok(None) };
+        let standing = fillings.put(payload.get().to_owned()).map_err(by_chance)?;
+        RawValue::from_string(format!("\"{standing}\"")).map(Some).map_err(unspeakable)
+    };
+    item.data = standing(item.data)?;
+    item.content = standing(item.content)?;
     serde_json::to_value(item).map_err(unspeakable)
 }
 

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
 use super::cursor::{Tag, is_of_a_switchbell};
 use super::outbox::{Asked, SCHEME};
@@ -25,9 +24,6 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// Parts of the inbox that one read looks at, where much in it did not come first-hand.
 const LOOKS_MAX: usize = 5;
-
-/// Longest id of an event, in characters (the rules of an event).
-const ID_CHARS_MAX: usize = 200;
 
 /// Largest event that hosts take, in bytes. The cursor is left out where an event is larger with it.
 const EVENT_BYTES_MAX: usize = 64 << 10;
@@ -228,7 +224,7 @@ fn event(of: &Notification, tag: &Tag) -> Result<Box<RawValue>, InboxError> {
         link,
     };
     let mut event = EventJson {
-        event_id: id(&of.workspace, &of.source, &of.event.event_id),
+        event_id: of.global_id(),
         name: &of.event.name,
         timestamp: of.event.timestamp.to_string(),
         data,
@@ -243,30 +239,7 @@ fn event(of: &Notification, tag: &Tag) -> Result<Box<RawValue>, InboxError> {
     RawValue::from_string(text).map_err(unspeakable)
 }
 
-/// The id of an event in our outbox: `<workspace>:<source>:<eventId>`, or its digest where that is too long.
-fn id(workspace: &Name, source: &Name, event_id: &str) -> String {
-    let id = format!("{workspace}:{source}:{event_id}");
-    if id.chars().nth(ID_CHARS_MAX).is_none() {
-        return id;
-    }
-    let digest = Sha256::digest(id.as_bytes());
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_that_would_be_too_long_is_a_digest() {
-        let (acme, crm): (Name, Name) = ("acme".parse().unwrap(), "crm".parse().unwrap());
-        assert_eq!(id(&acme, &crm, "evt_1"), "acme:crm:evt_1");
-        let longest = "ä".repeat(ID_CHARS_MAX - "acme:crm:".len());
-        assert_eq!(id(&acme, &crm, &longest), format!("acme:crm:{longest}"));
-        let digest = id(&acme, &crm, &"x".repeat(ID_CHARS_MAX));
-        assert_eq!(digest.len(), "sha256:".len() + 64);
-        assert!(digest.starts_with("sha256:"));
-        assert_ne!(digest, id(&crm, &acme, &"x".repeat(ID_CHARS_MAX)));
-    }
 }

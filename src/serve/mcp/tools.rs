@@ -155,7 +155,9 @@ fn notification() -> Value {
         "workspaceId": text(), "source": { "type": "string", "description": "The connector that wrote it." },
         "eventId": text(), "name": text(), "timestamp": text(), "receivedAt": text(), "level": text(),
         "effectiveLevel": text(), "subject": optional(), "title": text(), "body": optional(), "link": link,
-        "data": { "type": ["object", "null"], "description": "The payload; null where only the text can hold it." }, "readAt": optional(), "readBy": optional(),
+        "data": { "type": ["object", "null"], "description": "The payload; null where only the text can hold it." },
+        "content": { "type": ["array", "null"], "description": "MCP content blocks of what came from a push queue." },
+        "readAt": optional(), "readBy": optional(),
         "acknowledgedAt": optional(), "acknowledgedBy": optional(),
         "readByAgent": { "type": ["boolean", "null"] }, "acknowledgedByAgent": { "type": ["boolean", "null"] },
     });

@@ -50,7 +50,7 @@ pub struct TakenJson {
 pub struct ChangeJson {
     /// The workspace; null for what is the operator's.
     pub workspace_id: Option<String>,
-    /// `key`, `secret`, `workspace`, `members`, `connector`, `route` or `target`.
+    /// `key`, `secret`, `workspace`, `members`, `connector`, `consumer`, `route` or `target`.
     pub what: String,
     /// Its name; a target's identity; null for a workspace and its members.
     pub name: Option<String>,
@@ -190,6 +190,7 @@ impl From<&Change> for ChangeJson {
             What::Workspace => ("workspace", None, None),
             What::Members => ("members", None, None),
             What::Connector(name) => ("connector", Some(name.to_string()), None),
+            What::Consumer(name) => ("consumer", Some(name.to_string()), None),
             What::Route(name) => ("route", Some(name.to_string()), None),
             What::Target { route, target } => ("target", Some(target.clone()), Some(route.to_string())),
         };

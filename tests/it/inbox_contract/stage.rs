@@ -78,8 +78,9 @@ pub fn entry(event_id: &str) -> Entry {
         body: None,
         link: None,
         data: r#"{"b":1,"a":1e400}"#.to_owned(),
+        content: None,
     };
-    owing(Entry { event, effective_level: Level::Attention, owed: Vec::new() }, &["t"])
+    owing(Entry { event, effective_level: Level::Attention, owed: Vec::new(), consumers: Vec::new() }, &["t"])
 }
 
 pub fn owing(entry: Entry, targets: &[&str]) -> Entry {

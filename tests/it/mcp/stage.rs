@@ -65,6 +65,7 @@ pub fn event(id: &str) -> Event {
         body: Some("more\nof it".to_owned()),
         link: Some("acme://domains/a".to_owned()),
         data: "{ \"b\": 1.50, \"a\" : 12345678901234567890123 }".to_owned(),
+        content: None,
     }
 }
 
@@ -123,8 +124,12 @@ impl Stage {
 
     /// Writes what a connector told into the inbox of a workspace.
     pub async fn accept(&self, workspace: &str, source: &str, events: Vec<Event>) {
-        let entry =
-            |event: Event| Entry { effective_level: event.level.min(Level::Attention), event, owed: Vec::new() };
+        let entry = |event: Event| Entry {
+            effective_level: event.level.min(Level::Attention),
+            event,
+            owed: Vec::new(),
+            consumers: Vec::new(),
+        };
         let intake = Intake {
             workspace: name(workspace),
             source: name(source),

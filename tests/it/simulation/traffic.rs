@@ -84,6 +84,7 @@ fn events(rng: &mut Rng, count: usize, numbers: &mut u64) -> Vec<Event> {
             body: None,
             link: None,
             data: "{}".to_owned(),
+            content: None,
         }
     };
     (0..count).map(event).collect()

@@ -31,6 +31,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         poll,
     };
     let workspace = Workspace {
+        consumers: Default::default(),
         kept: Default::default(),
         name: "acme".parse().unwrap(),
         file: "acme.yaml".into(),

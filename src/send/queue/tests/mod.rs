@@ -221,6 +221,7 @@ fn notification(workspace: &Name, subject: Option<&str>) -> Notification {
             body: None,
             link: None,
             data: "{}".into(),
+            content: None,
         },
     }
 }

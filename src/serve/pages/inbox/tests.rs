@@ -46,6 +46,7 @@ fn notification(seq: u64, level: Level) -> Notification {
         body: None,
         link: None,
         data: "{\"payload\":\"never shown\"}".to_owned(),
+        content: None,
     };
     let (workspace, source) = ("acme".parse().unwrap(), "registrar".parse().unwrap());
     Notification { workspace, seq, source, received_at: at, effective_level: level, event }

@@ -176,6 +176,7 @@ fn one(seq: u64, data: &str) -> (Notification, Marks) {
         body: None,
         link: None,
         data: data.to_owned(),
+        content: None,
     };
     let notification = Notification {
         workspace: acme(),
