@@ -40,6 +40,7 @@ fn told(change: &Change) -> String {
         What::Workspace => "workspace".to_owned(),
         What::Members => "members".to_owned(),
         What::Connector(name) => format!("connector {name}"),
+        What::Consumer(name) => format!("consumer {name}"),
         What::Route(name) => format!("route {name}"),
         What::Target { route, target } => format!("target {route} {target}"),
     };

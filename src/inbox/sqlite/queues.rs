@@ -30,17 +30,17 @@ pub(super) fn join(
                ON CONFLICT (workspace, name)
                DO UPDATE SET last = excluded.last, pending = pending + 1, joined = joined + 1
                RETURNING id, pending";
-    let (queue, pending): (i64, u64) = prepare(connection, sql)?
+    let (queue, pending): (i64, i64) = prepare(connection, sql)?
         .query_row(params![number, consumer.as_str(), row], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(unavailable)?;
     let sql = "INSERT INTO pending (consumer, notification, event_id) VALUES (?1, ?2, ?3)";
     prepare(connection, sql)?.execute(params![queue, row, id]).map_err(unavailable)?;
-    if pending > QUEUE_EVENTS_MAX {
+    let surplus = pending.saturating_sub(i64::try_from(QUEUE_EVENTS_MAX).unwrap_or(i64::MAX));
+    if surplus > 0 {
         let sql = "DELETE FROM pending WHERE consumer = ?1 AND notification IN (
                        SELECT notification FROM pending WHERE consumer = ?1 ORDER BY notification LIMIT ?2)";
-        let surplus = pending - QUEUE_EVENTS_MAX;
-        let lost = prepare(connection, sql)?.execute(params![queue, surplus]).map_err(unavailable)?;
-        prepare(connection, LOSE)?.execute(params![queue, lost, now.as_millisecond()]).map_err(unavailable)?;
+        prepare(connection, sql)?.execute([queue, surplus]).map_err(unavailable)?;
+        prepare(connection, LOSE)?.execute([queue, surplus, now.as_millisecond()]).map_err(unavailable)?;
     }
     session.joins((workspace.clone(), consumer.clone()), seq_of(row));
     Ok(())
@@ -58,7 +58,7 @@ pub(super) fn lose(session: &Session, notification: i64) -> Result<(), InboxErro
     prepare(connection, sql)?.execute([notification]).map_err(unavailable)?;
     for queue in queues {
         let now = session.changes.now().as_millisecond();
-        prepare(connection, LOSE)?.execute(params![queue, 1, now]).map_err(unavailable)?;
+        prepare(connection, LOSE)?.execute([queue, 1, now]).map_err(unavailable)?;
     }
     Ok(())
 }
@@ -109,19 +109,20 @@ pub(super) fn consume(
     now: Timestamp,
 ) -> Result<Consumed, InboxError> {
     let Some(consumer) = found(connection, queue)? else { return Ok(Consumed::default()) };
-    let mut taken = 0;
+    let mut taken: i64 = 0;
     for id in ids {
         let sql = "DELETE FROM pending WHERE consumer = ?1 AND event_id = ?2";
-        taken += prepare(connection, sql)?.execute(params![consumer, id]).map_err(unavailable)?;
+        let gone = prepare(connection, sql)?.execute(params![consumer, id]).map_err(unavailable)?;
+        taken += i64::from(gone > 0);
     }
     let sql = "UPDATE consumer SET pending = pending - ?2, acknowledged = acknowledged + ?2,
                       acknowledged_at = CASE WHEN ?2 > 0 THEN ?3 ELSE acknowledged_at END,
                       losing = losing AND pending - ?2 > 0
                WHERE id = ?1 RETURNING pending";
-    let pending = prepare(connection, sql)?
-        .query_row(params![consumer, taken, now.as_millisecond()], |row| row.get(0))
+    let pending: i64 = prepare(connection, sql)?
+        .query_row([consumer, taken, now.as_millisecond()], |row| row.get(0))
         .map_err(unavailable)?;
-    Ok(Consumed { taken: taken.try_into().unwrap_or(u64::MAX), pending })
+    Ok(Consumed { taken: taken.unsigned_abs(), pending: pending.unsigned_abs() })
 }
 
 /// The number of the notification that joined last; 0 before the first.
@@ -147,17 +148,18 @@ pub(super) fn queues(connection: &Connection, workspace: &Name) -> Result<Vec<Qu
 
 fn view(row: &Row<'_>) -> rusqlite::Result<QueueView> {
     let at = |column| row.get::<_, Option<i64>>(column).map(|at| at.map(moment));
+    let count = |column| row.get(column).map(i64::unsigned_abs);
     let oldest: Option<i64> = row.get(2)?;
     Ok(QueueView {
         consumer: rows::name(row, 0)?,
-        pending: row.get(1)?,
+        pending: count(1)?,
         oldest: oldest.map(seq_of).zip(at(3)?),
-        joined: row.get(4)?,
-        acknowledged: row.get(5)?,
+        joined: count(4)?,
+        acknowledged: count(5)?,
         acknowledged_at: at(6)?,
-        lost: row.get(7)?,
+        lost: count(7)?,
         lost_at: at(8)?,
-        losses: row.get(9)?,
+        losses: count(9)?,
         is_losing: row.get(10)?,
     })
 }

@@ -56,7 +56,7 @@ fn entry(event_id: &str, owed: usize) -> Entry {
         content: None,
     };
     let target = |number: usize| Owed { route: name("news"), target: format!("t{number}"), plugin: name("slack") };
-    Entry { event, effective_level: Level::Attention, owed: (0..owed).map(target).collect() }
+    Entry { event, effective_level: Level::Attention, owed: (0..owed).map(target).collect(), consumers: Vec::new() }
 }
 
 fn intake(workspace: &str, entries: Vec<Entry>, cursor: Option<&str>) -> Intake {

@@ -238,8 +238,3 @@ fn event(of: &Notification, tag: &Tag) -> Result<Box<RawValue>, InboxError> {
     }
     RawValue::from_string(text).map_err(unspeakable)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-}

@@ -25,6 +25,7 @@ impl Both {
             event: Event { event_id: (*id).into(), ..notification(&name("acme"), Some(subject)).event },
             effective_level: Level::Info,
             owed: vec![Owed { route: name("a"), target: "t".into(), plugin: name("slack") }],
+            consumers: Vec::new(),
         };
         let intake = Intake {
             is_first: false,
