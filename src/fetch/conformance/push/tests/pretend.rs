@@ -28,7 +28,7 @@ const ALIVE: Duration = Duration::from_millis(20);
 /// What the server does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    None,
+    Nothing,
     /// None: every answer is a stream of one event.
     AnswersByStreams,
     /// None: it is of the days of another code.
