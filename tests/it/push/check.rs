@@ -25,7 +25,8 @@ async fn check(arguments: &[&str]) -> (i32, String, String) {
 /// A command for the shell that makes two events happen for a token.
 fn emitting(url: &str, token: &str) -> String {
     let url = url.replace("/mcp", "/emit");
-    let once = format!("fetch('{url}', {{ method: 'POST', headers: {{ authorization: 'Bearer {token}' }}, body: '{{}}' }})");
+    let once =
+        format!("fetch('{url}', {{ method: 'POST', headers: {{ authorization: 'Bearer {token}' }}, body: '{{}}' }})");
     format!("node -e \"{once}.then(() => {once})\"")
 }
 

@@ -36,7 +36,7 @@ pub struct Side {
 
 enum Kind {
     Ours(Box<Ours>),
-    Fixture { _process: Child },
+    Fixture { _process: Box<Child> },
 }
 
 /// The whole program but for its arguments, in this process.
@@ -88,7 +88,9 @@ impl Ours {
         };
         put(
             "switchbell.yaml",
-            &format!("listen: 127.0.0.1:{port}\nstore: sqlite:data/switchbell.db\nplugins: {{ directory: plugins/ }}\n"),
+            &format!(
+                "listen: 127.0.0.1:{port}\nstore: sqlite:data/switchbell.db\nplugins: {{ directory: plugins/ }}\n"
+            ),
         );
         put(
             "workspaces/acme.yaml",
@@ -144,7 +146,7 @@ impl Side {
             Which::Fixture => {
                 let (process, url) = fixture().await;
                 let tokens = CONSUMERS.map(str::to_owned);
-                Self { url, tokens, client, kind: Kind::Fixture { _process: process } }
+                Self { url, tokens, client, kind: Kind::Fixture { _process: Box::new(process) } }
             }
         }
     }
@@ -255,7 +257,11 @@ impl Side {
     pub async fn open(&self, consumer: usize, id: Value) -> Live {
         let response = self.post(consumer, &message(&id, "listen", json!({}))).await;
         assert_eq!(response.status().as_u16(), 200);
-        Live { stream: response.bytes_stream().map(|piece| piece.map(|piece| piece.to_vec())).boxed(), rest: String::new(), id }
+        Live {
+            stream: response.bytes_stream().map(|piece| piece.map(|piece| piece.to_vec())).boxed(),
+            rest: String::new(),
+            id,
+        }
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) enum Answer {
 /// What came of a request for a stream.
 #[derive(Debug)]
 pub(super) enum Opened {
-    Stream(Stream),
+    Stream(Box<Stream>),
     Answer(Answer),
 }
 
@@ -158,7 +158,7 @@ impl Client<'_> {
         let opened = async {
             let response = self.post(&self.streams, request, id).await?;
             match is_stream(&response) {
-                true => Ok(Opened::Stream(Stream::new(response, id))),
+                true => Ok(Opened::Stream(Box::new(Stream::new(response, id)))),
                 false => Ok(Opened::Answer(answer(response, id).await?)),
             }
         };

@@ -45,7 +45,7 @@ pub(super) async fn filter(check: &mut Check<'_>) {
 /// Opens a stream and judges its beginning.
 pub(super) async fn listen(check: &mut Check<'_>) -> Option<Stream> {
     let mut stream = match check.client.open(&Request::listen(&json!({}))).await {
-        Ok(Opened::Stream(stream)) => stream,
+        Ok(Opened::Stream(stream)) => *stream,
         Ok(Opened::Answer(Answer::Error { code, message })) => {
             check.ledger.fail(&is::LISTEN_FIRST, format!("listen is answered with the error {code}: {message}"));
             return None;
