@@ -78,7 +78,6 @@ pub async fn local(folder: &Path, path: &str, asked: &Value) -> Value {
 impl Ours {
     /// A server on a port that it keeps, with the workspace `acme` and its consumers.
     pub async fn start() -> (Self, String) {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let put = |name: &str, text: &str| {
@@ -136,6 +135,8 @@ impl Ours {
 
 impl Side {
     pub async fn start(which: Which) -> Self {
+        // The only TLS provider linked.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         match which {
             Which::Ours => {
