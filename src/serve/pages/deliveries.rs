@@ -191,12 +191,7 @@ fn filters(place: &Place, of: &Filter) -> Markup {
     }
 }
 
-fn form(
-    place: &Place,
-    id: &str,
-    (found, titles): (&[DeliveryView], &Titles),
-    turn: impl Fn(&str) -> Markup,
-) -> Markup {
+fn form(place: &Place, id: &str, (found, titles): (&[DeliveryView], &Titles), turn: impl Fn(&str) -> Markup) -> Markup {
     html! {
         form id=(id) method="post" action="deliveries/change" data-act {
             div.over-list {
