@@ -54,6 +54,7 @@ pub struct Server {
 struct MadeFrom {
     transport: Transport,
     outbox: Option<String>,
+    is_pushed: bool,
     secrets: Vec<Option<Secret>>,
 }
 
@@ -69,7 +70,8 @@ impl MadeFrom {
             }
         }
         let secrets = named.into_iter().map(|name| secrets.get(name).cloned()).collect();
-        Self { transport: connector.transport.clone(), outbox: connector.outbox.clone(), secrets }
+        let (transport, outbox) = (connector.transport.clone(), connector.outbox.clone());
+        Self { transport, outbox, is_pushed: connector.push.is_some(), secrets }
     }
 }
 
@@ -204,7 +206,7 @@ impl Caller {
         Self {
             way,
             program,
-            is_polled: connector.outbox.is_some(),
+            is_polled: connector.is_fetched_from(),
             turns: Semaphore::new(CALLS_MAX as usize),
             idle: Mutex::default(),
             spoken: Mutex::default(),

@@ -102,6 +102,7 @@ pub(super) fn config() -> Config {
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
         outbox: Some("acme://notifications".to_owned()),
+        push: None,
         not_polled: None,
         ceiling: Level::Attention,
         poll: Poll::default(),
