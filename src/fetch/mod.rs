@@ -12,6 +12,7 @@ pub mod budget;
 pub mod conformance;
 pub mod event;
 mod json;
+mod ledger;
 pub mod mcp;
 pub mod notice;
 pub mod outbox;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex as Turn;
 
 use super::seen::{Alarm, Seen};
+use super::tap::{Taken, Tap};
 
 /// Some programs begin their output with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -33,6 +34,8 @@ pub(super) struct Lines<R, W> {
     /// The id of one whose answer the library stopped waiting for.
     given_up: Option<NumberOrString>,
     seen: Seen,
+    /// Takes what of a push queue must stay as it came.
+    tap: Option<Arc<Tap>>,
 }
 
 /// What is still to be written. Whoever comes next goes on where the one before was given up.
@@ -66,7 +69,13 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             discovery: None,
             given_up: None,
             seen,
+            tap: None,
         }
+    }
+
+    /// The same, with what is a push queue's taken out by this.
+    pub(super) fn tapped(self, tap: Option<Arc<Tap>>) -> Self {
+        Self { tap, ..self }
     }
 
     /// Reads on until a line is whole; none at the end of the stream or when it floods. Dropping the future loses
@@ -98,7 +107,11 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 
     /// What the line is; notes what is no message. None when that is a flood.
     fn judge(&self, line: &[u8]) -> Option<Line> {
-        let judged = read(line);
+        let judged = match self.tap.as_ref().map_or(Taken::Nothing, |tap| tap.takes(line)) {
+            Taken::Nothing => read(line),
+            Taken::Whole => Line::Nothing,
+            Taken::Answer(answer) => Line::Message(answer),
+        };
         match &judged {
             Line::Message(message) => self.answered(message),
             Line::Nothing => {}
@@ -233,6 +246,9 @@ where
                 _ => {}
             }
             self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone());
+            if let Some(tap) = &self.tap {
+                tap.asks(request);
+            }
         }
         let bytes = serde_json::to_vec(&message);
         async move {

@@ -16,7 +16,7 @@ use super::called::{self, request, said, trouble, unready};
 use super::era::Era;
 use super::link::{CALLS_MAX, Link};
 use super::way::Way;
-use super::{Common, McpOutbox};
+use super::{Common, McpOutbox, McpQueue};
 use crate::config::{Auth, Config, Connector, Secret, Transport};
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
@@ -89,6 +89,16 @@ impl Server {
     /// As [`McpOutbox::new`].
     pub fn outbox(&self) -> Result<McpOutbox, ReadError> {
         self.caller.as_ref().map(Caller::outbox).map_err(Clone::clone)
+    }
+}
+
+impl Server {
+    /// The push queue of the connector.
+    ///
+    /// # Errors
+    /// As [`McpOutbox::new`].
+    pub fn queue(&self) -> Result<McpQueue, ReadError> {
+        self.caller.as_ref().map(Caller::queue).map_err(Clone::clone)
     }
 }
 
@@ -216,6 +226,11 @@ impl Caller {
     /// The outbox of its server.
     pub(super) fn outbox(&self) -> McpOutbox {
         McpOutbox::over(self.program.clone().unwrap_or_else(|| self.link()))
+    }
+
+    /// The push queue of its server.
+    fn queue(&self) -> McpQueue {
+        McpQueue::over(self.program.clone().unwrap_or_else(|| self.link()))
     }
 
     /// A link of its own.
