@@ -30,6 +30,7 @@ use crate::serve::auth::Gate;
 use crate::serve::control;
 use crate::serve::desk::Desk;
 use crate::serve::inquiry::{Inquiry, Loading, Sight};
+use crate::serve::mcp::Lives;
 use crate::serve::stream::Hub;
 use crate::serve::{Served, serve};
 use crate::telemetry::metrics::Metrics;
@@ -140,6 +141,7 @@ impl App {
         let served = Arc::new(Served {
             gate: gate.clone(),
             hub,
+            lives: Lives::default(),
             store,
             clock: clock.clone(),
             config: current,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -146,11 +146,14 @@ impl Retaining {
 
     /// Removes some of a workspace; returns where to go on, if there is more.
     async fn turn(&self, name: &Name, mut after: u64, stop: &CancellationToken) -> Result<Option<u64>, Trouble> {
+        let mut began = Instant::now();
         while self.store.forget_changes(name, CHANGES_BATCH).await? == u64::from(CHANGES_BATCH) && !stop.is_cancelled()
         {
-            tokio::task::yield_now().await;
+            rest(began).await;
+            began = Instant::now();
         }
         for _ in 0..TURN {
+            let began = Instant::now();
             let (expiry, export) = self.expiry(name, after);
             let found = self.store.expiring(name, expiry, BATCH).await?;
             if !found.items.is_empty() {
@@ -165,7 +168,7 @@ impl Retaining {
                 Some(next) if !stop.is_cancelled() => after = next,
                 _ => return Ok(None),
             }
-            tokio::task::yield_now().await;
+            rest(began).await;
         }
         Ok(Some(after))
     }
@@ -197,16 +200,23 @@ impl Retaining {
         }
         let before = ago(now, self.config.borrow().retention.dedupe);
         loop {
+            let began = Instant::now();
             let forgotten = self.store.forget_seen(before, SEEN_BATCH).await?;
             self.metrics.forgot(forgotten);
             if forgotten < u64::from(SEEN_BATCH) || stop.is_cancelled() {
                 break;
             }
-            tokio::task::yield_now().await;
+            rest(began).await;
         }
         self.seen_at = later(now, SEEN_EVERY);
         Ok(())
     }
+}
+
+/// Leaves the store to others for as long as it was just used, so that whoever writes or reads meanwhile waits for a removal as
+/// seldom as not.
+async fn rest(began: Instant) {
+    tokio::time::sleep(began.elapsed()).await;
 }
 
 fn ago(now: Timestamp, age: Duration) -> Timestamp {

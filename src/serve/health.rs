@@ -29,6 +29,7 @@ async fn counted(State(served): State<Arc<Served>>, parts: Parts) -> Result<Resp
         served.gate.operate(&caller, Right::Operate)?;
     }
     served.metrics.reading(served.hub.readers());
+    served.metrics.pushing(served.lives.open());
     Ok(match served.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -55,6 +55,8 @@ pub struct Served {
     pub gate: auth::Gate,
     /// Live readers.
     pub hub: stream::Hub,
+    /// Consumers that are told live.
+    pub lives: mcp::Lives,
     /// Every connector, as of now.
     pub seats: watch::Receiver<Seats>,
     /// Changes what is in the store.

@@ -74,7 +74,7 @@ pub struct NotificationJson {
     #[schema(value_type = Option<Object>)]
     pub data: Option<Box<RawValue>>,
     /// MCP content blocks, as they came; only of what came from a push queue.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub content: Option<Box<RawValue>>,
     /// When somebody read it first.

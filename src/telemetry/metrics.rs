@@ -35,6 +35,7 @@ pub struct Metrics {
     cut_off: Counter,
     turned_away: Counter,
     readers: Gauge,
+    pushed: Gauge,
     expired: Family<Workspace, Counter>,
     expired_deliveries: Family<Workspace, Counter>,
     forgotten: Counter,
@@ -119,6 +120,8 @@ impl Default for Metrics {
         registry.register("connections_turned_away", help, turned_away.clone());
         let readers = Gauge::default();
         registry.register("stream_readers", "Readers that follow an inbox live", readers.clone());
+        let pushed = Gauge::default();
+        registry.register("push_streams", "Live streams of consumers", pushed.clone());
         let expired = Family::default();
         registry.register("expired_notifications", "Notifications removed because they were old", expired.clone());
         let expired_deliveries = Family::default();
@@ -147,6 +150,7 @@ impl Default for Metrics {
             cut_off,
             turned_away,
             readers,
+            pushed,
             expired,
             expired_deliveries,
             forgotten,
@@ -191,6 +195,11 @@ impl Metrics {
     /// So many follow an inbox live right now.
     pub fn reading(&self, readers: usize) {
         self.readers.set(i64::try_from(readers).unwrap_or(i64::MAX));
+    }
+
+    /// So many consumers are told live.
+    pub fn pushing(&self, streams: usize) {
+        self.pushed.set(i64::try_from(streams).unwrap_or(i64::MAX));
     }
 
     /// Something old of a workspace went.

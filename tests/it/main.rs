@@ -34,6 +34,7 @@ mod peers;
 mod pipeline;
 mod plugins;
 mod preview;
+mod push;
 mod registry;
 mod reloading;
 mod remote;

@@ -126,8 +126,9 @@ impl Relay {
         async move {
             let end = message.end.clone();
             // A closed connection tells the server that nobody waits any more.
-            let _ = end.run_until_cancelled(relay.exchange(&message)).await;
-            if let Some(id) = &message.id {
+            let is_over = end.run_until_cancelled(relay.exchange(&message)).await.is_some();
+            // The id of one that was cancelled may be another's by now.
+            if let Some(id) = message.id.filter(|_| is_over) {
                 relay.under_way().remove(&id.to_string());
             }
         }

@@ -239,11 +239,9 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Something joined a queue.
+    /// Something joined a queue. Who follows it is looked at once the commit holds: somebody may come meanwhile.
     pub(super) fn joins(&mut self, queue: QueueOf, seq: u64) {
-        if !self.desk.queues.is_nobody() {
-            self.joined.push((queue, seq));
-        }
+        self.joined.push((queue, seq));
     }
 
     fn name_of(&self, workspace: i64) -> Option<Name> {

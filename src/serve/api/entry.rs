@@ -180,6 +180,10 @@ impl<T: DeserializeOwned, const MAX: usize> FromRequest<Arc<Served>> for Asked<T
 
     async fn from_request(request: Request, served: &Arc<Served>) -> Result<Self, Problem> {
         let bytes = body(request, served, &["application/json"], MAX, TIME_MAX).await?;
+        // A list would be taken for the fields of an object, in their order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(Problem::Wrong("the body is a list: send an object, `{ … }`".to_owned()));
+        }
         let wrong = |error: serde_json::Error| Problem::Wrong(format!("the body is not what this takes: {error}"));
         serde_json::from_slice(&bytes).map(Self).map_err(wrong)
     }

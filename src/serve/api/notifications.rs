@@ -11,8 +11,9 @@ use utoipa_axum::routes;
 
 use super::entry::{ASeq, Asked, InWorkspace, Mark, NAMING_BYTES_MAX, ReadInbox, Segments, Within};
 use super::query::{length, limit, listed, moment};
-use crate::inbox::{Deed, Order, QUERY_LIMIT_MAX, QUERY_TEXT_CHARS_MAX, Query};
-use crate::notification::{Level, Name};
+use crate::inbox::{Deed, Listed, Marks, Order, QUERY_LIMIT_MAX, QUERY_TEXT_CHARS_MAX, Query};
+use crate::notification::{Level, Name, Notification};
+use crate::route::timing::bytes_in_digest;
 use crate::route::{Matcher, PATTERN_CHARS_MAX, PreparedMatcher};
 use crate::serve::Served;
 use crate::serve::desk::{MarkJson, MarkedJson};
@@ -24,6 +25,9 @@ const UNREAD_MAX: u32 = 1_000;
 
 /// Notifications of one answer, unless it is said.
 const LIMIT: u32 = 100;
+
+/// Size of what one answer holds, in bytes as it is stored: what is beyond is left to the next.
+const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Served>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(show)).routes(routes!(acknowledge)).routes(routes!(read))
@@ -72,7 +76,7 @@ pub(super) struct NotificationsAsked {
     #[serde(default)]
     #[param(inline, required = false)]
     order: OrderJson,
-    /// At most so many.
+    /// At most so many; fewer where the answer would be larger than some megabytes.
     #[serde(default = "usual_limit")]
     #[param(required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: u32,
@@ -189,8 +193,22 @@ async fn list(
     let name = within.admitted.name();
     let listed = served.store.list(within.query.query(name.clone())?).await?;
     let unread = served.store.unread(name, UNREAD_MAX).await?;
-    let items = listed.items.iter().map(NotificationJson::from).collect();
-    Ok(Json(NotificationsJson { items, next: listed.next, unread }))
+    let (items, next) = within_bytes(&listed);
+    Ok(Json(NotificationsJson { items: items.iter().map(NotificationJson::from).collect(), next, unread }))
+}
+
+/// As many as one answer may hold, one at least, and where to go on.
+fn within_bytes(listed: &Listed) -> (&[(Notification, Marks)], Option<u64>) {
+    let mut bytes = 0;
+    for (at, (one, _)) in listed.items.iter().enumerate() {
+        bytes += bytes_in_digest(&one.event);
+        if let Some((before, _)) = listed.items.split_at_checked(at).filter(|_| bytes > ANSWER_BYTES_MAX)
+            && let Some((last, _)) = before.last()
+        {
+            return (before, Some(last.seq));
+        }
+    }
+    (&listed.items, listed.next)
 }
 
 /// Shows one notification.
@@ -253,4 +271,51 @@ async fn read(
     Asked(asked): Asked<MarkJson, NAMING_BYTES_MAX>,
 ) -> Result<Json<MarkedJson>, Problem> {
     Ok(Json(served.desk.mark(within.name(), Deed::Read, &asked, &within.caller).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notification::Event;
+
+    fn listed(bytes: &[usize]) -> Listed {
+        let one = |(seq, &bytes): (u64, &usize)| {
+            let event = Event {
+                event_id: seq.to_string(),
+                name: "a".to_owned(),
+                timestamp: "2026-01-01T00:00:00Z".parse().unwrap(),
+                level: Level::Info,
+                subject: None,
+                title: "a".to_owned(),
+                body: None,
+                link: None,
+                data: " ".repeat(bytes),
+                content: None,
+            };
+            let (workspace, source) = ("acme".parse().unwrap(), "crm".parse().unwrap());
+            let received_at = event.timestamp;
+            (
+                Notification { workspace, seq, source, received_at, effective_level: Level::Info, event },
+                Marks::default(),
+            )
+        };
+        Listed { items: (1..).zip(bytes).map(one).collect(), next: Some(99) }
+    }
+
+    fn check(bytes: &[usize], seqs: u64, next: u64) {
+        let listed = listed(bytes);
+        let (items, goes_on) = within_bytes(&listed);
+        let found: Vec<u64> = items.iter().map(|(one, _)| one.seq).collect();
+        assert_eq!((found, goes_on), ((1..=seqs).collect(), Some(next)), "{bytes:?}");
+    }
+
+    #[test]
+    fn an_answer_ends_before_it_is_too_large_and_goes_on_behind_what_it_holds() {
+        const MIB: usize = 1 << 20;
+        check(&[MIB, MIB, MIB], 3, 99);
+        check(&[3 * MIB, 3 * MIB, 3 * MIB, 3 * MIB], 2, 2);
+        check(&[9 * MIB, MIB], 1, 1);
+        check(&[9 * MIB], 1, 99);
+        check(&[], 0, 99);
+    }
 }

@@ -49,6 +49,8 @@ pub struct Caller {
     pub workspace: Option<Name>,
     /// The name its marks are made under: a member, a consumer, or `operator`.
     pub actor: Actor,
+    /// The consumer that the token was made for; none where it was made for somebody else.
+    pub consumer: Option<Name>,
     /// What it was known by; none by the control socket.
     pub proof: Option<Proof>,
 }
@@ -68,7 +70,7 @@ impl Caller {
     /// The operator of this machine, by the control socket.
     pub fn local() -> Self {
         let actor = Actor { name: "operator".to_owned(), is_agent: false };
-        Self { token: None, role: Role::Operator, workspace: None, actor, proof: None }
+        Self { token: None, role: Role::Operator, workspace: None, actor, consumer: None, proof: None }
     }
 
     /// Whether it is a command on this machine, which may name the member it asks for.

@@ -230,6 +230,11 @@ impl Gate {
         }
     }
 
+    /// The address that the server has.
+    pub fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
     /// Tells those who wait in [`Gate::ended`] to look again.
     pub(super) fn tell_revoked(&self) {
         self.own.revoked.send_replace(());

@@ -42,7 +42,11 @@ pub(super) fn caller(token: &Token, config: &Config) -> Result<Caller, Problem> 
         }
     };
     let proof = Proof { hash: token.hash, kind: token.kind, expires_at: token.expires_at };
-    Ok(Caller { token: Some(token.id), role, workspace: workspace.cloned(), actor, proof: Some(proof) })
+    let consumer = match &token.scope {
+        Scope::Agent { consumer, .. } => Some(consumer.clone()),
+        Scope::Operator | Scope::Member { .. } => None,
+    };
+    Ok(Caller { token: Some(token.id), role, workspace: workspace.cloned(), actor, consumer, proof: Some(proof) })
 }
 
 fn person(name: &str) -> Actor {

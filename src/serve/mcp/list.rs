@@ -111,7 +111,7 @@ fn structured(mut item: NotificationJson, fillings: &Fillings) -> Result<Value, 
 }
 
 /// Whether numbers and depth are such that a usual reader takes it where it stands, some levels deep.
-fn is_readable(data: &str) -> bool {
+pub(super) fn is_readable(data: &str) -> bool {
     let (before, after) = ("[".repeat(LEVELS_AROUND), "]".repeat(LEVELS_AROUND));
     serde_json::from_str::<Value>(&format!("{before}{data}{after}")).is_ok()
 }

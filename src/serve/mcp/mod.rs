@@ -2,8 +2,8 @@
 //! that other hosts poll. MCP types stand here, as those of our own reads stand in `fetch/mcp`.
 //!
 //! Every request is served by itself, in every revision: no session is kept, so there is none to bound, to take over or to
-//! lose in a restart. A request comes through the `door`, which knows whose it is, and then to the `server`; what
-//! answers some requests from their JSON alone stands between the two.
+//! lose in a restart. A request comes through the `door`, which knows whose it is, and then to the `server`; `push` stands
+//! between the two and answers what is asked of the extension.
 
 mod cursor;
 mod door;
@@ -14,6 +14,7 @@ mod listeners;
 mod mark;
 mod outbox;
 mod page;
+mod push;
 mod server;
 mod tools;
 mod verbatim;
@@ -27,6 +28,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use super::Served;
 pub use outbox::{OUTBOX, SCHEME};
+pub use push::{EXTENSION, LIVE_MAX, Lives};
 use server::Server;
 
 /// Where it is served.
@@ -51,5 +53,6 @@ pub(super) fn routes(served: &Arc<Served>) -> Router<Arc<Served>> {
     Router::new()
         .route_service(PATH, service)
         .route_layer(from_fn(verbatim::fill))
+        .route_layer(from_fn_with_state(Arc::clone(served), push::answer))
         .route_layer(from_fn_with_state(Arc::clone(served), door::admit))
 }

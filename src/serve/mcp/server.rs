@@ -17,6 +17,7 @@ use super::frame::WARNING;
 use super::hints::{URIS_MAX, listen};
 use super::listeners::Listeners;
 use super::outbox::Asked;
+use super::push;
 use super::verbatim::Fillings;
 use super::{list, mark, outbox, page, tools};
 use crate::inbox::Deed;
@@ -97,8 +98,12 @@ fn refused(problem: &Problem) -> ErrorData {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_extensions_with(push::capability())
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .build();
         let ourselves = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Switchbell");
         let instructions = format!(
             "Switchbell keeps what connected systems reported, the notifications of a workspace, and this server shows them. \

@@ -44,7 +44,7 @@ pub(super) async fn page(State(served): State<Arc<Served>>, Visitor(caller): Vis
                 (field("File", &said(&config.file.display().to_string())))
                 @if let Some(at) = &status.taken_at { (field("Taken", &moment_of(at))) }
                 @if let Some(at) = &status.refused_at { (field("Refused", &moment_of(at))) }
-                (field("Listens on", &html! { (config.listen) }))
+                (field("Listens on", &html! { (served.gate.listen()) }))
                 (field("Store", &said(&config.store.display().to_string())))
                 (field("Plugins", &said(&config.plugins.directory.display().to_string())))
             }

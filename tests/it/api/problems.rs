@@ -57,6 +57,7 @@ async fn a_body_that_makes_no_sense_is_told_what_is_wrong() {
     let long: Vec<u64> = (1..=20_000).collect();
     for (path, body, status, kind, says) in [
         ("/notifications/read", json!({}), 400, "wrong", "0 notifications: name 1 to 1000"),
+        ("/notifications/read", json!([[1]]), 400, "wrong", "the body is a list: send an object"),
         ("/notifications/read", json!({"seq": 1}), 400, "wrong", "unknown field `seq`"),
         ("/notifications/read", json!({"seqs": ["1"]}), 400, "wrong", "line 1 column"),
         ("/notifications/read", json!({"seqs": long}), 413, "too-large", "more than 65536 bytes"),

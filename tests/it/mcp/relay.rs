@@ -9,14 +9,15 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::stage::{MODERN, Stage, event};
 use crate::support::PATIENCE;
 
-struct Relay {
+/// A program that relays, and its two ends.
+pub struct Relay {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Relay {
-    fn start(stage: &Stage, token: &str, more: &[&str]) -> Self {
+    pub fn start(stage: &Stage, token: &str, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchbell"));
         command
             .arg("--config")
@@ -30,16 +31,16 @@ impl Relay {
         Self { input: child.stdin.take(), output, child }
     }
 
-    async fn write(&mut self, line: &str) {
+    pub async fn write(&mut self, line: &str) {
         self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    async fn next(&mut self) -> Value {
+    pub async fn next(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("nothing came").unwrap();
         serde_json::from_str(&line.expect("it ended")).unwrap()
     }
 
-    async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
         let answer = self.next().await;
         assert_eq!(answer["id"], id, "{answer}");
@@ -47,14 +48,14 @@ impl Relay {
     }
 
     /// Closes its standard input; it ends by itself.
-    async fn end(mut self) {
+    pub async fn end(mut self) {
         drop(self.input.take());
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it does not end").unwrap();
         assert!(ended.success(), "{ended}");
     }
 }
 
-fn modern(mut params: Value) -> Value {
+pub fn modern(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {},

@@ -72,6 +72,11 @@ pub fn event(id: &str) -> Event {
 impl Stage {
     /// A server with the workspaces `acme`, of an admin and a member, and `globex`.
     pub async fn start() -> Self {
+        Self::start_at(Clock::system()).await
+    }
+
+    /// The same with this clock.
+    pub async fn start_at(clock: Clock) -> Self {
         // The only TLS provider linked.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
@@ -86,7 +91,7 @@ impl Stage {
         fs::create_dir_all(folder.path().join("plugins")).unwrap();
         let (told, happened) = mpsc::unbounded_channel();
         let (origin, _) = Origin::read(&folder.path().join("switchbell.yaml"), Arc::new(|_: &str| None)).unwrap();
-        let app = App::start(origin, Clock::system(), Arc::new(Told(told))).await.unwrap();
+        let app = App::start(origin, clock, Arc::new(Told(told))).await.unwrap();
         let url = format!("http://{}/mcp", app.address());
         let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         Self { folder, app, url, client, told: happened }

@@ -232,7 +232,7 @@ routes:
         quiet_hours: { from: x }
       - plugin: mail
         after: { wiat: 15m }
-consumers: { a: 1 }
+consumers: { a: { level: urgent } }
 ";
     let expected = [
         ("admn", "a role (admin or member) is wanted here"),
@@ -255,7 +255,7 @@ consumers: { a: 1 }
         ("{ from: x }", "quiet hours are written `hold: {"),
         ("after: { wiat", "Missing property \"wait\"."),
         ("wiat", "Property wiat is not allowed."),
-        ("{ a: 1 }", "`consumers` is not supported by this version: remove it"),
+        ("urgent", "conditions stand inside `when`"),
     ];
     check(&mut Editor::start(), "workspaces/acme.yaml", text, &expected);
 }

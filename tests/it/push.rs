@@ -1,0 +1,8 @@
+//! The push-notifications extension, both ends.
+
+mod server_clients;
+mod server_crash;
+mod server_get;
+mod server_live;
+mod server_relay;
+mod server_stage;
