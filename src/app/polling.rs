@@ -258,8 +258,8 @@ impl Polling {
 
 /// What fetches the events of a connector.
 enum Fetcher {
-    Poller(Poller),
-    Receiver(Receiver),
+    Poller(Box<Poller>),
+    Receiver(Box<Receiver>),
 }
 
 impl Fetcher {
@@ -304,10 +304,10 @@ fn fetcher(
     };
     let fetcher = if connector.push.is_some() {
         let queue = Box::new(server.queue().map_err(unusable)?.remembering(revision));
-        Receiver::new(shared, name, source, queue, budget).map(Fetcher::Receiver)
+        Receiver::new(shared, name, source, queue, budget).map(|receiver| Fetcher::Receiver(Box::new(receiver)))
     } else {
         let outbox = Box::new(server.outbox().map_err(unusable)?.remembering(revision));
-        Poller::new(shared, name, source, outbox, budget).map(Fetcher::Poller)
+        Poller::new(shared, name, source, outbox, budget).map(|poller| Fetcher::Poller(Box::new(poller)))
     };
     fetcher.ok_or(None)
 }

@@ -1,5 +1,8 @@
 //! The push-notifications extension, both ends.
 
+mod client_live;
+mod client_stage;
+mod client_stdio;
 mod server_clients;
 mod server_crash;
 mod server_get;

@@ -14,6 +14,9 @@ use crate::notification::Level;
 /// Most types of events that have a level of their own.
 const LEVELS_MAX: usize = 200;
 
+/// `levels` as it is written.
+type Levels = Placed<Map<EventName, Level>>;
+
 /// Where an outbox is declared beside it, if it is.
 pub(super) struct Given<'a> {
     pub resource: Option<&'a At>,
@@ -22,7 +25,7 @@ pub(super) struct Given<'a> {
 
 /// The queue, where `push` or `levels` was written; none when neither was.
 pub(super) fn check(
-    (push, levels): (Option<Placed<bool>>, Option<Placed<Map<EventName, Level>>>),
+    (push, levels): (Option<Placed<bool>>, Option<Levels>),
     given: Given<'_>,
     report: &mut Report,
 ) -> Option<Declared> {
@@ -47,7 +50,7 @@ pub(super) fn check(
     Some(Declared { push: Some(Push { levels }), ..Declared::default() })
 }
 
-fn levels_of(levels: Placed<Map<EventName, Level>>, report: &mut Report) -> BTreeMap<String, Level> {
+fn levels_of(levels: Levels, report: &mut Report) -> BTreeMap<String, Level> {
     let Placed { at, value: Map(entries) } = levels;
     if entries.len() > LEVELS_MAX {
         let count = entries.len();

@@ -9,10 +9,10 @@ pub(super) mod failure;
 #[cfg(test)]
 mod protocol_tests;
 #[cfg(test)]
-mod stage_for_tests;
+pub(super) mod stage_for_tests;
 pub(super) mod status;
 #[cfg(test)]
-mod store_for_tests;
+pub(super) mod store_for_tests;
 mod take;
 mod tally;
 mod tell;

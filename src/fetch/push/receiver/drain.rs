@@ -25,6 +25,7 @@ impl Receiver {
         let mut polled = Polled::default();
         let mut before: Vec<String> = Vec::new();
         let mut limit = LIMIT;
+        self.notice_calm();
         loop {
             self.wait_for_budget(polled.reads == 0, stop).await?;
             polled.reads += 1;

@@ -60,6 +60,8 @@ pub struct Receiver {
     failures: u32,
     /// Whether the last of them was that the server ended the stream itself.
     is_replaced: bool,
+    /// Whether streams that opened ended soon, and none has lasted or brought anything since.
+    is_unsteady: bool,
     /// When the stream began.
     began_at: Timestamp,
     /// When something came last.
@@ -118,6 +120,7 @@ impl Receiver {
             is_known: false,
             failures: 0,
             is_replaced: false,
+            is_unsteady: false,
             began_at: now,
             heard_at: now,
             looked_at: now,
@@ -193,7 +196,7 @@ impl Receiver {
                 Woken::Live(Live::Alive) => self.heard_at = self.ledger.now(),
                 Woken::Live(Live::Overflow) | Woken::Due => drop(self.drain(stop).await?),
                 Woken::Live(Live::Closed) => return Err(self.replaced()),
-                Woken::Live(Live::Lost(error)) => return Err(refused(error)),
+                Woken::Live(Live::Lost(error)) => return Err(self.lost(error)),
                 Woken::Asked(reply) => {
                     let polled = self.look_for_a_person(stop).await?;
                     // Whoever asked may have gone. A failure was told; if the stream is gone too, it says so itself.
@@ -247,16 +250,29 @@ impl Receiver {
     /// What came was of use: the next wait is short. That another client takes turns with this one is over only once a
     /// stream has lasted.
     fn is_of_use(&mut self) {
-        let is_calm = later(self.began_at, CALM) <= self.ledger.now();
-        if is_calm || !self.is_replaced {
-            (self.failures, self.is_replaced) = (0, false);
+        if !self.is_replaced {
+            (self.failures, self.is_unsteady) = (0, false);
+        }
+    }
+
+    /// A stream that has lasted is of use by itself.
+    fn notice_calm(&mut self) {
+        if later(self.began_at, CALM) <= self.ledger.now() {
+            (self.failures, self.is_unsteady, self.is_replaced) = (0, false, false);
         }
     }
 
     /// The server ended the stream itself.
     fn replaced(&mut self) -> End {
-        self.is_replaced = true;
+        (self.is_replaced, self.is_unsteady) = (true, true);
         End::Failed(Failure::Queue(REPLACED))
+    }
+
+    /// The stream is gone.
+    fn lost(&mut self, error: ReadError) -> End {
+        self.notice_calm();
+        self.is_unsteady = true;
+        refused(error)
     }
 
     /// Keeps and tells a failure; returns when the next try is due.

@@ -68,7 +68,7 @@ impl Receiver {
         }
         match after {
             Some(Live::Overflow) => self.drain(stop).await.map(drop),
-            Some(Live::Lost(error)) => Err(refused(error)),
+            Some(Live::Lost(error)) => Err(self.lost(error)),
             Some(Live::Closed) => Err(self.replaced()),
             _ => Ok(()),
         }
@@ -128,17 +128,17 @@ impl Receiver {
 
     /// What the admin hears with this intake: each refused event, before it is acknowledged.
     fn news(&self, refused: &[Refused], lost: &[Refused]) -> Vec<Notice> {
-        let recovered = self.ledger.reading.told != Told::Nothing && !self.is_replaced;
+        let recovered = self.ledger.reading.told != Told::Nothing && !self.is_unsteady;
         let recovered = recovered.then_some(Notice::Recovered { failures: self.ledger.reading.failures });
         let told = refused.chunks(REFUSED_MAX).chain(lost.chunks(REFUSED_MAX));
         recovered.into_iter().chain(told.map(|chunk| Notice::Refused { events: chunk.to_vec() })).collect()
     }
 
-    /// While the server ends one stream after the other, pages that work between are no recovery.
+    /// While one stream after the other ends, pages that work between are no recovery of what was told.
     fn ended(&self) -> Ended {
         let reading = &self.ledger.reading;
         match &reading.failure {
-            Some((_, reason)) if self.is_replaced => {
+            Some((_, reason)) if self.is_unsteady && reading.told != Told::Nothing => {
                 Ended::Failed { reason: reason.clone(), failures: reading.failures, told: reading.told }
             }
             _ => Ended::Answered { revision: self.queue.revision(), is_backlog: false },
