@@ -1,6 +1,7 @@
 //! The composition root: builds the stages in order, owns every long task, and stops them in reverse.
 
 mod files;
+mod losses;
 mod polling;
 mod reload;
 mod retention;
@@ -38,6 +39,7 @@ use crate::telemetry::{Both, Observer};
 use crate::tools::Tools;
 use crate::wasm::catalog::{PluginProblem, depot};
 use crate::wasm::{Compiler, Sandbox, SandboxError, Settings};
+use losses::Losses;
 pub use polling::poll_once;
 use polling::{Making, Polling};
 pub use reload::{Environment, Origin};
@@ -155,6 +157,7 @@ impl App {
         });
         serve_commands(&config, &served, &mut tasks);
         tasks.spawn(Retaining::of(&served).run(stop.soon.clone()));
+        tasks.spawn(Losses::of(&served).run(stop.soon.clone()));
         let inbox_of = Arc::clone(&inbox);
         let followers =
             Followers { plugins, effects, connectors, making, polling, latest, inbox: inbox_of, clock, metrics };

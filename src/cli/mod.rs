@@ -6,6 +6,7 @@ mod check;
 mod compile_plugin;
 mod connector;
 mod console;
+mod consumer;
 mod control;
 mod deliveries;
 mod demo;
@@ -71,6 +72,9 @@ enum Command {
     /// Shows how connectors do, reads one now, and signs in to one.
     #[command(subcommand)]
     Connector(connector::Command),
+    /// Shows agents that have a queue of their own, and how it stands.
+    #[command(subcommand)]
+    Consumer(consumer::Command),
     /// Shows deliveries and how their attempts went, retries and cancels them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
@@ -131,6 +135,7 @@ pub fn main() -> ExitCode {
             Command::Schema(asked) => schema::run(&asked),
             Command::Inbox(command) => inbox::run(&arguments.config, &command).await,
             Command::Connector(command) => connector::run(&arguments.config, &command).await,
+            Command::Consumer(command) => consumer::run(&arguments.config, &command).await,
             Command::Deliveries(command) => deliveries::run(&arguments.config, &command).await,
             Command::Explain(explain) => explain::run(&arguments.config, *explain).await,
             Command::Preview(preview) => preview::run(&arguments.config, *preview).await,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::notification::Name;
+use crate::inbox::LOSING_NAME;
+use crate::notification::{HOST_SOURCE, Name};
 use crate::route::{Decision, Facts, Matcher, PatternError, Router};
 
 /// Consumers, with what joins the queue of each, ready to match at once.
@@ -33,14 +34,18 @@ impl Consumers {
         self.whens.contains_key(name)
     }
 
-    /// Those whose queues a notification joins, by name.
+    /// Those whose queues a notification joins, by name. What tells that a queue loses events does not join that one: it would make
+    /// room for itself.
     pub fn of(&self, facts: &Facts<'_>) -> Vec<Name> {
         if self.whens.is_empty() {
             return Vec::new();
         }
         let decisions = self.router.select(facts);
+        let is_told_of_itself = |name: &Name| {
+            facts.name == LOSING_NAME && facts.source.as_str() == HOST_SOURCE && facts.subject == Some(name.as_str())
+        };
         let matched = self.whens.keys().zip(&decisions).filter(|(_, decision)| Decision::matches(decision));
-        matched.map(|(name, _)| name.clone()).collect()
+        matched.map(|(name, _)| name).filter(|name| !is_told_of_itself(name)).cloned().collect()
     }
 }
 
@@ -79,6 +84,13 @@ mod tests {
         assert_eq!(joins("domain.a.b", Level::Attention), [named("all"), named("domains")]);
         assert_eq!(joins("domain.a.b", Level::Info), [named("all")]);
         assert_eq!(joins("mail.bounced", Level::Info), [named("all"), named("mail")]);
+        let losing = |source: &str, subject| {
+            let source = named(source);
+            consumers.of(&Facts { source: &source, name: LOSING_NAME, effective_level: Level::Attention, subject })
+        };
+        assert_eq!(losing("switchbell", Some("all")), [], "no queue is told that it loses events");
+        assert_eq!(losing("switchbell", Some("mail")), [named("all")]);
+        assert_eq!(losing("crm", Some("all")), [named("all")], "the host's own word only");
         assert_eq!(
             Consumers::default().of(&Facts {
                 source: &named("crm"),

@@ -119,3 +119,49 @@ pub fn notices(
     };
     notices.iter().enumerate().map(entry_of).unzip()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer;
+    use super::*;
+    use crate::config;
+
+    const ACME: &str = "members: { a@a.example: admin }
+connectors: { crm: { command: run, notifications: { resource: \"acme://notifications\" } } }
+consumers: { audit: {}, triage: { when: { level: attention } } }
+";
+
+    fn workspace() -> Workspace {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["workspaces", "plugins"] {
+            std::fs::create_dir(folder.path().join(path)).unwrap();
+        }
+        let operator = folder.path().join("switchbell.yaml");
+        std::fs::write(&operator, "commands: { run: { run: [a], workspaces: [acme] } }\n").unwrap();
+        std::fs::write(folder.path().join("workspaces/acme.yaml"), ACME).unwrap();
+        let mut loaded = config::load(&operator, &|_| None).unwrap();
+        assert!(loaded.aside.is_empty(), "{:?}", loaded.aside);
+        loaded.config.workspaces.pop_first().unwrap().1
+    }
+
+    #[test]
+    fn what_came_before_anyone_asked_joins_no_queue_and_what_comes_then_does() {
+        let workspace = workspace();
+        let connector = workspace.connectors.values().next().unwrap();
+        let text =
+            r#"{"events":[{"eventId":"e1","name":"a.b","timestamp":"2026-09-01T18:42:10Z","data":{}}],"cursor":"1"}"#;
+        let answer = answer::parse(text).unwrap();
+        let joins = |first| {
+            let origin = Origin { workspace: &workspace, connector, first, received_at: Timestamp::UNIX_EPOCH };
+            let mut batch = batch(&answer, origin);
+            assert!(batch.dropped.is_empty(), "{:?}", batch.dropped);
+            batch.intake.entries.remove(0).consumers
+        };
+        assert_eq!(joins(true), []);
+        assert_eq!(joins(false), ["audit".parse().unwrap()]);
+        // The host's notices are no part of the answer.
+        let notice = Notice::Gap { gaps: 1, why: "a reason" };
+        let (entries, _) = notices(&[notice], (&workspace, &connector.name), Timestamp::UNIX_EPOCH);
+        assert_eq!(entries[0].consumers, ["audit".parse().unwrap(), "triage".parse().unwrap()]);
+    }
+}

@@ -36,7 +36,9 @@ pub use claim::{Adopted, Claimed, Moved, News, Want};
 pub use known::{KNOWN_MAX, Known, SET_BACK_MAX};
 pub use people::{Actor, Deed, DeliveryView, HANDLED_MAX, Handled, Mark, Marked, Marks, Which};
 pub use query::{Listed, Order, QUERY_LIMIT_MAX, QUERY_TEXT_CHARS_MAX, Query};
-pub use queue::{CONSUMERS_MAX, Consumed, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, Pending, QUEUE_EVENTS_MAX, QueueView};
+pub use queue::{
+    CONSUMERS_MAX, Consumed, LOSING_NAME, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, Pending, QUEUE_EVENTS_MAX, QueueView,
+};
 pub use recording::{RECORDING_BYTES_MAX, RECORDINGS_KEPT, Recording};
 pub use retention::{Expired, Expiry};
 pub use store::{Inbox, Queues, Reader, Retention, Store, Tokens};

@@ -10,6 +10,10 @@ use crate::notification::{Name, Notification};
 /// Consumers of a workspace.
 pub const CONSUMERS_MAX: usize = 200;
 
+/// The name of the host's notice that a consumer's queue loses events; its subject is the consumer. It never joins the queue that
+/// it tells of.
+pub const LOSING_NAME: &str = "consumer.losing";
+
 /// Events that wait in one queue. What comes beyond takes the place of the oldest, which is counted as lost, and stays in the
 /// inbox.
 pub const QUEUE_EVENTS_MAX: u64 = 10_000;
@@ -55,7 +59,9 @@ pub struct QueueView {
     pub acknowledged_at: Option<Timestamp>,
     /// Events that left unacknowledged, since the queue was full or they were too old to be kept.
     pub lost: u64,
-    /// When that was last.
+    /// Those of them that were too old to be kept; the others left because the queue was full.
+    pub too_old: u64,
+    /// When one left so last.
     pub lost_at: Option<Timestamp>,
     /// Times that it began to lose events: from the first loss until it is empty again counts as one.
     pub losses: u64,

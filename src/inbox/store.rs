@@ -245,6 +245,10 @@ pub trait Queues: Send + Sync + fmt::Debug {
         consumer: &'a Name,
     ) -> BoxFuture<'a, Result<watch::Receiver<u64>, InboxError>>;
 
+    /// Follows losses: a number that grows with each commit in which a queue began to lose events (see
+    /// [`QueueView::losses`](super::QueueView::losses)). What it is means nothing.
+    fn follow_losses(&self) -> watch::Receiver<u64>;
+
     /// Every queue of a workspace that something ever joined, by name.
     fn queues<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<QueueView>, InboxError>>;
 }

@@ -30,10 +30,23 @@ async fn counted(State(served): State<Arc<Served>>, parts: Parts) -> Result<Resp
     }
     served.metrics.reading(served.hub.readers());
     served.metrics.pushing(served.lives.open());
+    count_queues(&served).await?;
     Ok(match served.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     })
+}
+
+/// The store counts what goes through queues.
+async fn count_queues(served: &Served) -> Result<(), Problem> {
+    let config = served.config.borrow().clone();
+    let mut found = Vec::new();
+    for workspace in config.workspaces.keys() {
+        let queues = served.store.queues(workspace).await?;
+        found.extend(queues.into_iter().map(|queue| (workspace, queue)));
+    }
+    served.metrics.queues(found);
+    Ok(())
 }
 
 async fn ready(State(served): State<Arc<Served>>) -> (StatusCode, String) {

@@ -3,6 +3,7 @@
 mod access;
 mod configuration;
 mod connector;
+mod consumer;
 pub(in crate::serve) mod number;
 mod plugin;
 
@@ -19,6 +20,7 @@ pub use configuration::{
     UnloadedJson,
 };
 pub use connector::{BudgetJson, ConnectorJson, LastErrorJson, PolledJson};
+pub use consumer::{ConsumerJson, WhenJson};
 pub use plugin::{
     ChangedJson, FROM_HEADER, PluginJson, ProbationJson, SIGNATURE_HEADER, VersionDoneJson, VersionJson,
     VersionRefusedJson, WhichVersionJson,

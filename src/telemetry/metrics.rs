@@ -1,5 +1,7 @@
 //! Counters of what happens, for Prometheus (the OpenMetrics text format, as its client library writes it).
 
+mod queues;
+
 use std::fmt;
 
 use jiff::Timestamp;
@@ -13,6 +15,7 @@ use prometheus_client::registry::Registry;
 use super::{Happening, Observer};
 use crate::inbox::Expired;
 use crate::notification::Name;
+use queues::Queues;
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -35,11 +38,11 @@ pub struct Metrics {
     cut_off: Counter,
     turned_away: Counter,
     readers: Gauge,
-    pushed: Gauge,
     expired: Family<Workspace, Counter>,
     expired_deliveries: Family<Workspace, Counter>,
     forgotten: Counter,
     is_retaining: Gauge,
+    queues: Queues,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -120,8 +123,6 @@ impl Default for Metrics {
         registry.register("connections_turned_away", help, turned_away.clone());
         let readers = Gauge::default();
         registry.register("stream_readers", "Readers that follow an inbox live", readers.clone());
-        let pushed = Gauge::default();
-        registry.register("push_streams", "Live streams of consumers", pushed.clone());
         let expired = Family::default();
         registry.register("expired_notifications", "Notifications removed because they were old", expired.clone());
         let expired_deliveries = Family::default();
@@ -135,6 +136,7 @@ impl Default for Metrics {
         let is_retaining = Gauge::default();
         let help = "Whether what was old was removed when it was looked for last";
         registry.register("retention_successful", help, is_retaining.clone());
+        let queues = Queues::registered(&mut registry);
         Self {
             registry,
             reads,
@@ -150,11 +152,11 @@ impl Default for Metrics {
             cut_off,
             turned_away,
             readers,
-            pushed,
             expired,
             expired_deliveries,
             forgotten,
             is_retaining,
+            queues,
         }
     }
 }
@@ -195,11 +197,6 @@ impl Metrics {
     /// So many follow an inbox live right now.
     pub fn reading(&self, readers: usize) {
         self.readers.set(i64::try_from(readers).unwrap_or(i64::MAX));
-    }
-
-    /// So many consumers are told live.
-    pub fn pushing(&self, streams: usize) {
-        self.pushed.set(i64::try_from(streams).unwrap_or(i64::MAX));
     }
 
     /// Something old of a workspace went.

@@ -18,6 +18,7 @@ fn routes(world: &World) {
     let workspace = format!(
         "members: {{ admin@example.com: admin }}
 connectors: {}
+consumers: {{ audit: {{}}, triage: {{ when: {{ level: attention }} }}, watch: {{ when: {{ level: urgent }} }} }}
 routes:
   - name: everything
     owner: admin@example.com
@@ -62,6 +63,7 @@ async fn an_event_that_is_made_up_is_explained_without_a_store() {
         0,
         &[
             "level urgent, attention by the ceiling of its source",
+            "joins the queues of: audit, triage\n",
             "✓ everything  it matches everything",
             "✓ nights      name domain.* (domain.active); level attention or above (attention)",
             "✗ pages       level: it asks for urgent or above, and this has attention",

@@ -13,6 +13,7 @@ mod known;
 mod lists;
 mod memory;
 mod people;
+mod queues;
 mod recordings;
 mod stage;
 mod timing;
@@ -183,6 +184,17 @@ macro_rules! keeps_the_contract {
                 a_list_that_finds_few_says_where_to_go_on,
                 unread_ones_are_counted_up_to_a_limit,
                 numbers_that_are_none_are_left_out;
+            queues:
+                an_event_joins_the_queues_it_is_for_and_stays_until_it_is_acknowledged,
+                an_event_that_is_repeated_joins_nothing_whatever_became_of_it,
+                an_id_that_was_forgotten_while_it_waited_joins_once,
+                a_page_is_bounded_in_number_and_in_bytes,
+                ids_of_others_are_passed_over_in_silence,
+                a_follower_of_a_queue_is_told_of_each_commit_and_never_too_early,
+                a_queue_that_is_full_loses_its_oldest_and_says_so,
+                what_retention_takes_out_of_a_queue_is_counted,
+                the_hosts_notices_join_queues_like_any_other,
+                queues_hold_what_a_model_of_them_holds;
             tokens:
                 a_token_comes_back_as_it_was,
                 what_was_made_from_a_revoked_token_is_revoked,

@@ -50,6 +50,9 @@ fn head(of: &ExplainedJson) -> String {
     if let Some(why) = &of.owes_nothing {
         text.push_str(&format!("owes nothing: {why}\n"));
     }
+    if !of.consumers.is_empty() {
+        text.push_str(&format!("joins the queues of: {}\n", of.consumers.join(", ")));
+    }
     text + "\n"
 }
 

@@ -11,6 +11,9 @@ use crate::serve::inquiry::{PreviewJson, PreviewedJson, StepJson};
 pub(super) fn whole(of: &PreviewedJson) -> String {
     let one = &of.notification;
     let mut text = format!("{}: {} (from {}, {})\n", one.name, one.title, one.source, one.effective_level);
+    if !of.consumers.is_empty() {
+        text.push_str(&format!("joins the queues of: {}\n", of.consumers.join(", ")));
+    }
     if of.targets.is_empty() {
         text.push_str("\nno route matches: nobody would hear of it\n");
         let width = of.unmatched.iter().map(|one| one.route.chars().count()).max().unwrap_or_default();

@@ -4,6 +4,7 @@ use super::*;
 const OPERATOR: &str = "commands: { run: { run: [a], workspaces: [acme] } }\nsecrets: { key: { env: KEY, in: connector, hosts: [a.example], weak: true } }\n";
 const ACME: &str = "members: { a@a.example: admin }
 connectors: { one: { command: run }, two: { command: run, ceiling: info } }
+consumers: { audit: {}, triage: { when: { level: info } } }
 routes:
   - { name: news, owner: a@a.example, when: { level: info }, deliver: [{ id: t, plugin: slack, with: { a: 1 } }, { id: u, plugin: slack }] }
 ";
@@ -65,6 +66,7 @@ fn what_differs_is_told_by_name() {
         .replace("one:", "three:")
         .replace("a: 1", "a: 2")
         .replace("id: u", "id: v")
+        .replace("audit: {}", "watch: {}")
         .replace("level: info", "level: urgent");
     check(
         config(&format!("poll: {{ budget_per_minute: 7 }}\n{OPERATOR}"), &[("acme", &acme)], "another"),
@@ -74,6 +76,9 @@ fn what_differs_is_told_by_name() {
             "acme: connector one gone",
             "acme: connector three new",
             "acme: connector two changed",
+            "acme: consumer audit gone",
+            "acme: consumer triage changed",
+            "acme: consumer watch new",
             "acme: route news changed",
             "acme: target news t changed",
             "acme: target news u gone",

@@ -1,5 +1,6 @@
 //! Events come in: notifications, and the deliveries that they owe.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -72,6 +73,7 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result
     let mut seq = before;
     let mut known = Known::default();
     let mut seqs = Vec::with_capacity(entries.len());
+    let mut joined = BTreeMap::new();
     for entry in entries {
         let is_new = insert_seen(session, place, &entry.event.event_id)?;
         if is_new {
@@ -83,8 +85,12 @@ fn insert(session: &mut Session, place: &Place<'_>, entries: &[Entry]) -> Result
             }
             owe(session, &mut known, place, seq, entry)?;
             join_queues(session, place, row, entry)?;
+            joined.extend(entry.consumers.iter().map(|consumer| (consumer, seq)));
         }
         seqs.push(if is_new { Some(seq.unsigned_abs()) } else { None });
+    }
+    for (consumer, last) in joined {
+        session.joins((place.name.clone(), consumer.clone()), last.unsigned_abs());
     }
     if seq != before {
         session.changes.created(rows::row_id(place.workspace, before + 1), seq - before);

@@ -179,6 +179,10 @@ impl Queues for SqliteInbox {
         .boxed()
     }
 
+    fn follow_losses(&self) -> watch::Receiver<u64> {
+        self.desk.losses.subscribe()
+    }
+
     fn queues<'a>(&'a self, workspace: &'a Name) -> BoxFuture<'a, Result<Vec<QueueView>, InboxError>> {
         let workspace = workspace.clone();
         self.read(move |connection| queues::queues(connection, &workspace)).boxed()

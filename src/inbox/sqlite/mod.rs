@@ -17,6 +17,7 @@ mod expiry;
 mod finish;
 mod follow;
 mod gather;
+mod hot;
 mod known;
 mod list;
 mod lock;

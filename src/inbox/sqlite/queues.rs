@@ -11,12 +11,8 @@ use super::{InboxError, Name};
 use crate::inbox::{Consumed, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, Pending, QUEUE_EVENTS_MAX, QueueView};
 use crate::route::timing::bytes_in_digest;
 
-/// Has a queue of `pending` counted down by events that left it unacknowledged.
-const LOSE: &str = "UPDATE consumer SET pending = pending - ?2, lost = lost + ?2, lost_at = ?3,
-                           losses = losses + (losing = 0), losing = pending - ?2 > 0
-                    WHERE id = ?1";
-
-/// Puts a notification, by its row, into a queue. Where that is full, the oldest leaves it.
+/// Puts a notification, by its row, into a queue, unless it is there by its id. Where that is full, the oldest leaves it.
+/// [`Session::joins`] is the caller's, once for many.
 pub(super) fn join(
     session: &mut Session,
     (workspace, consumer): (&Name, &Name),
@@ -33,21 +29,24 @@ pub(super) fn join(
     let (queue, pending): (i64, i64) = prepare(connection, sql)?
         .query_row(params![number, consumer.as_str(), row], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(unavailable)?;
-    let sql = "INSERT INTO pending (consumer, notification, event_id) VALUES (?1, ?2, ?3)";
-    prepare(connection, sql)?.execute(params![queue, row, id]).map_err(unavailable)?;
+    let sql = "INSERT INTO pending (consumer, notification, event_id) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    if prepare(connection, sql)?.execute(params![queue, row, id]).map_err(unavailable)? == 0 {
+        // Its id was forgotten while it waited, and it came once more.
+        let sql = "UPDATE consumer SET pending = pending - 1, joined = joined - 1 WHERE id = ?1";
+        return prepare(connection, sql)?.execute([queue]).map(drop).map_err(unavailable);
+    }
     let surplus = pending.saturating_sub(i64::try_from(QUEUE_EVENTS_MAX).unwrap_or(i64::MAX));
     if surplus > 0 {
         let sql = "DELETE FROM pending WHERE consumer = ?1 AND notification IN (
                        SELECT notification FROM pending WHERE consumer = ?1 ORDER BY notification LIMIT ?2)";
         prepare(connection, sql)?.execute([queue, surplus]).map_err(unavailable)?;
-        prepare(connection, LOSE)?.execute([queue, surplus, now.as_millisecond()]).map_err(unavailable)?;
+        count_lost(session, queue, (surplus, 0), now)?;
     }
-    session.joins((workspace.clone(), consumer.clone()), seq_of(row));
     Ok(())
 }
 
 /// Takes a notification that is about to be removed out of every queue.
-pub(super) fn lose(session: &Session, notification: i64) -> Result<(), InboxError> {
+pub(super) fn lose(session: &mut Session, notification: i64) -> Result<(), InboxError> {
     let connection = session.connection;
     let select = "SELECT consumer FROM pending WHERE notification = ?1";
     let queues = ids(connection, select, [notification])?;
@@ -57,8 +56,27 @@ pub(super) fn lose(session: &Session, notification: i64) -> Result<(), InboxErro
     let sql = "DELETE FROM pending WHERE notification = ?1";
     prepare(connection, sql)?.execute([notification]).map_err(unavailable)?;
     for queue in queues {
-        let now = session.changes.now().as_millisecond();
-        prepare(connection, LOSE)?.execute([queue, 1, now]).map_err(unavailable)?;
+        count_lost(session, queue, (1, 1), session.changes.now())?;
+    }
+    Ok(())
+}
+
+/// Counts events that left a queue unacknowledged, and how many of them were too old to be kept.
+fn count_lost(
+    session: &mut Session,
+    queue: i64,
+    (lost, too_old): (i64, i64),
+    now: Timestamp,
+) -> Result<(), InboxError> {
+    let connection = session.connection;
+    let select = "SELECT losing FROM consumer WHERE id = ?1";
+    let was_losing: bool = prepare(connection, select)?.query_row([queue], |row| row.get(0)).map_err(unavailable)?;
+    let sql = "UPDATE consumer SET pending = pending - ?2, lost = lost + ?2, too_old = too_old + ?3, lost_at = ?4,
+                      losses = losses + (losing = 0), losing = pending - ?2 > 0
+               WHERE id = ?1";
+    prepare(connection, sql)?.execute([queue, lost, too_old, now.as_millisecond()]).map_err(unavailable)?;
+    if !was_losing {
+        session.loses();
     }
     Ok(())
 }
@@ -137,7 +155,7 @@ pub(super) fn last(connection: &Connection, queue: &QueueOf) -> Result<u64, Inbo
 pub(super) fn queues(connection: &Connection, workspace: &Name) -> Result<Vec<QueueView>, InboxError> {
     let select =
         "SELECT c.name, c.pending, o.id, o.received_at, c.joined, c.acknowledged, c.acknowledged_at, c.lost, c.lost_at,
-                         c.losses, c.losing
+                         c.losses, c.losing, c.too_old
                   FROM consumer c JOIN workspace w ON w.id = c.workspace
                        LEFT JOIN notification o ON o.id = (SELECT min(notification) FROM pending WHERE consumer = c.id)
                   WHERE w.name = ?1 ORDER BY c.name";
@@ -161,5 +179,6 @@ fn view(row: &Row<'_>) -> rusqlite::Result<QueueView> {
         lost_at: at(8)?,
         losses: count(9)?,
         is_losing: row.get(10)?,
+        too_old: count(11)?,
     })
 }

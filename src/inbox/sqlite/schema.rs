@@ -175,6 +175,23 @@ mod tests {
     }
 
     #[test]
+    fn a_store_from_before_there_were_queues_begins_with_none_and_with_no_content() {
+        let mut connection = of_the_second_schema();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        for migration in &MIGRATIONS[2..7] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 7).unwrap();
+        migrate(&mut connection).unwrap();
+        let (workspace, triage) = ("acme".parse::<crate::notification::Name>().unwrap(), "triage".parse().unwrap());
+        assert_eq!(super::super::queues::queues(&connection, &workspace).unwrap(), []);
+        let queue = (workspace.clone(), triage);
+        assert_eq!(super::super::queues::pending(&connection, &queue, 0, 9).unwrap(), Default::default());
+        let one = super::super::read::notification(&connection, &workspace, 1).unwrap().unwrap();
+        assert_eq!((one.event.event_id.as_str(), one.event.content), ("e", None));
+    }
+
+    #[test]
     fn an_attempt_of_the_second_schema_that_was_cut_off_goes_on() {
         let mut connection = of_the_second_schema();
         migrate(&mut connection).unwrap();

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Params, Statement, params};
-use tokio::sync::Notify;
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::sync::{Notify, watch};
 
 use super::adopt::GONE;
 use super::changes::{self, Changes};
 use super::errors::unavailable;
 use super::follow::Followers;
+use super::hot::Hot;
 use super::rows::{prepare, unreadable};
 use super::{InboxError, Name, Store};
 use crate::inbox::book::{Admission, Book, QueueKey, Rule};
@@ -45,42 +46,12 @@ pub(super) struct Session<'c> {
     due: Vec<(QueueKey, Timestamp)>,
     /// Of which queues it cancelled something because they are gone, once for each.
     stranded: Vec<QueueKey>,
-    /// Which queues the open transaction put something in, each with the number of that.
+    /// Which queues the open transaction put something in, each with the number of the last.
     joined: Vec<(QueueOf, u64)>,
+    /// How many queues the open transaction has begin to lose events.
+    losses: u64,
     /// Under which route a target went on that is not there any more under its own.
     moved: HashMap<QueueKey, QueueKey>,
-}
-
-/// The statements that every delivery's life runs, kept at hand: finding each by its text, time and again, is a twentieth of
-/// the writer's work.
-#[derive(Default)]
-pub(super) struct Hot<'c> {
-    pub(super) insert_seen: Prepared<'c>,
-    pub(super) insert_notification: Prepared<'c>,
-    pub(super) insert_in_flight: Prepared<'c>,
-    pub(super) insert_waiting: Prepared<'c>,
-    pub(super) end_plainly: Prepared<'c>,
-    pub(super) insert_attempt: Prepared<'c>,
-}
-
-/// A statement, once it was run.
-#[derive(Default)]
-pub(super) struct Prepared<'c>(Option<Statement<'c>>);
-
-impl<'c> Prepared<'c> {
-    /// Runs `sql`, which is the same each time; returns how many rows it changed.
-    pub(super) fn execute(
-        &mut self,
-        connection: &'c Connection,
-        sql: &str,
-        values: impl Params,
-    ) -> Result<usize, InboxError> {
-        let statement = match &mut self.0 {
-            Some(statement) => statement,
-            none => none.insert(connection.prepare(sql).map_err(unavailable)?),
-        };
-        statement.execute(values).map_err(unavailable)
-    }
 }
 
 /// A row of `target`.
@@ -127,6 +98,8 @@ pub(super) struct Desk {
     pub(super) followers: Followers<Name>,
     /// Of queues, by workspace and consumer.
     pub(super) queues: Followers<QueueOf>,
+    /// Grows when queues begin to lose events.
+    pub(super) losses: watch::Sender<u64>,
     news: Mutex<News>,
     changed: Notify,
 }
@@ -153,6 +126,7 @@ pub(super) struct Told {
     due: usize,
     stranded: usize,
     joined: usize,
+    losses: u64,
     changes: changes::Before,
 }
 
@@ -172,6 +146,7 @@ impl<'c> Session<'c> {
             due: Vec::new(),
             stranded: Vec::new(),
             joined: Vec::new(),
+            losses: 0,
             moved: HashMap::new(),
         }
     }
@@ -182,6 +157,7 @@ impl<'c> Session<'c> {
             due: self.due.len(),
             stranded: self.stranded.len(),
             joined: self.joined.len(),
+            losses: self.losses,
             changes: self.changes.before(),
         }
     }
@@ -193,6 +169,7 @@ impl<'c> Session<'c> {
         self.due.truncate(since.due);
         self.stranded.truncate(since.stranded);
         self.joined.truncate(since.joined);
+        self.losses = since.losses;
         for (claim, subject) in self.admitted.drain(since.admitted.min(self.admitted.len())..) {
             if let Some(admission) = &self.admission {
                 admission.give_back(&claim.queue, subject.as_deref());
@@ -205,6 +182,10 @@ impl<'c> Session<'c> {
         self.tell_followers();
         for (queue, seq) in self.joined.drain(..) {
             self.desk.queues.tell(&queue, seq);
+        }
+        match std::mem::take(&mut self.losses) {
+            0 => {}
+            losses => self.desk.losses.send_modify(|told| *told = told.wrapping_add(losses)),
         }
         if self.admitted.is_empty() && self.due.is_empty() && self.stranded.is_empty() {
             return;
@@ -242,6 +223,11 @@ impl<'c> Session<'c> {
     /// Something joined a queue. Who follows it is looked at once the commit holds: somebody may come meanwhile.
     pub(super) fn joins(&mut self, queue: QueueOf, seq: u64) {
         self.joined.push((queue, seq));
+    }
+
+    /// A queue began to lose events.
+    pub(super) fn loses(&mut self) {
+        self.losses += 1;
     }
 
     fn name_of(&self, workspace: i64) -> Option<Name> {

@@ -80,6 +80,8 @@ pub struct Explained {
     pub level_today: Level,
     /// Why it owes nothing, whatever the routes say.
     pub owes_nothing: Option<String>,
+    /// The consumers whose queues it joins, by the configuration of today at the level as stamped.
+    pub consumers: Vec<Name>,
     /// Every route that was asked about, in the order of the file.
     pub routes: Vec<Explanation>,
     /// Deliveries of routes or targets that are not in the configuration.
@@ -149,6 +151,16 @@ pub struct Outlook {
     pub blind: Option<&'static str>,
 }
 
+impl Question<'_> {
+    /// The consumers whose queues the notification joins, by the configuration of today at the level as stamped.
+    pub fn consumers(&self) -> Vec<Name> {
+        if self.stored.is_some_and(|stored| stored.is_of_first_read) {
+            return Vec::new();
+        }
+        self.workspace.consumers.of(&facts(self.notification, self.notification.effective_level))
+    }
+}
+
 impl Outlook {
     /// When it would go.
     pub fn goes_at(&self) -> Option<Timestamp> {
@@ -201,6 +213,7 @@ impl Explainer<'_> {
             at: asked.at.unwrap_or(asked.now),
             ceiling,
             level_today,
+            consumers: asked.consumers(),
             owes_nothing,
             routes,
             others: others(asked),

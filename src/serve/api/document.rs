@@ -12,12 +12,13 @@ const DESCRIPTION: &str = "Reads a workspace's inbox and what became of it, and 
     details (RFC 9457).";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("access", "Who asks, and what that one may see."),
     ("notifications", "The inbox."),
     ("deliveries", "What is owed, and what became of it."),
     ("routes", "Who is told, and why."),
     ("connectors", "Where notifications come from."),
+    ("consumers", "Agents that have a queue of their own."),
     ("plugins", "How they are delivered."),
     ("configuration", "How the server stands."),
 ];

@@ -6,6 +6,7 @@
 
 mod configuration;
 mod connectors;
+mod consumers;
 mod deliveries;
 mod document;
 mod entry;
@@ -50,6 +51,7 @@ fn declared() -> OpenApiRouter<Arc<Served>> {
         .merge(routes::routes())
         .merge(inquiries::routes())
         .merge(connectors::routes())
+        .merge(consumers::routes())
         .merge(plugins::routes())
         .merge(configuration::routes())
 }

@@ -13,11 +13,10 @@ use utoipa_axum::routes;
 use super::entry::{InWorkspace, ReadWork, Within};
 use crate::config::{Route, Target, duration_text, shown_settings};
 use crate::inbox::delivery::OnUnknown;
-use crate::route::Matcher;
 use crate::route::timing::{By, Except, Timing, Unless};
 use crate::serve::Served;
 use crate::serve::problem::Problem;
-use crate::serve::shapes::ListJson;
+use crate::serve::shapes::{ListJson, WhenJson};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Served>> {
     OpenApiRouter::new().routes(routes!(list))
@@ -34,21 +33,6 @@ pub(super) struct ConfiguredRouteJson {
     when: WhenJson,
     /// What a match is delivered to.
     deliver: Vec<ConfiguredTargetJson>,
-}
-
-/// What a route asks. A list that is empty asks nothing.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct WhenJson {
-    /// Patterns over the name, one of which must match.
-    name: Vec<String>,
-    /// Patterns over the name, none of which may match.
-    not: Vec<String>,
-    /// The least effective level.
-    level: Option<&'static str>,
-    /// Patterns over the source, one of which must match.
-    source: Vec<String>,
-    /// Patterns over the subject, one of which must match.
-    subject: Vec<String>,
 }
 
 /// A target as it is configured. Times are written as in the file: `1h30m`.
@@ -168,18 +152,6 @@ impl From<&Route> for ConfiguredRouteJson {
             owner: of.owner.clone(),
             when: WhenJson::from(&of.when),
             deliver: of.deliver.iter().map(ConfiguredTargetJson::from).collect(),
-        }
-    }
-}
-
-impl From<&Matcher> for WhenJson {
-    fn from(of: &Matcher) -> Self {
-        Self {
-            name: of.name.clone(),
-            not: of.not.clone(),
-            level: of.level.map(|level| level.as_str()),
-            source: of.source.clone(),
-            subject: of.subject.clone(),
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::of::Found;
+use crate::notification::Name;
 use crate::route::forecast::{End, Joined, Move, Said, Word};
 use crate::route::{Condition, Field, Stage, Step, Why};
 use crate::send::explain::{Explained, Explanation, Outlook, Target};
@@ -31,6 +32,8 @@ pub struct ExplainedJson {
     pub effective_level_today: String,
     /// Why it owes nothing, whatever the routes say.
     pub owes_nothing: Option<String>,
+    /// The consumers whose queues it joins, as they are configured today.
+    pub consumers: Vec<String>,
     /// Every route, in the order of the file.
     pub routes: Vec<RouteJson>,
     /// Its deliveries of routes and targets that are not in the configuration.
@@ -191,6 +194,7 @@ impl ExplainedJson {
             ceiling: of.ceiling.map(|ceiling| ceiling.to_string()),
             effective_level_today: of.level_today.to_string(),
             owes_nothing: of.owes_nothing.clone(),
+            consumers: of.consumers.iter().map(Name::to_string).collect(),
             routes: of.routes.iter().map(RouteJson::from).collect(),
             other_deliveries: of.others.iter().map(DeliveryJson::from).collect(),
         }

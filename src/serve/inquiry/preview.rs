@@ -61,6 +61,7 @@ impl Inquiry {
         let question =
             Question { workspace, notification, acknowledged, stored, now, at: moment, only: None, all: false };
         let explainer = self.explainer(&current, &not_loaded);
+        let consumers = if asked.ad_hoc.is_some() { Vec::new() } else { question.consumers() };
         let basis = Basis { explainer, question, found: &found, given: &given, at };
         let (targets, unmatched) = match &asked.ad_hoc {
             Some(ad_hoc) => {
@@ -73,7 +74,8 @@ impl Inquiry {
             None => basis.of_routes(only.as_ref()).await?,
         };
         let notification = NotificationJson::from(&(found.notification.clone(), found.marks.clone()));
-        Ok(PreviewedJson { notification, at: at.to_string(), targets, unmatched })
+        let consumers = consumers.iter().map(Name::to_string).collect();
+        Ok(PreviewedJson { notification, at: at.to_string(), consumers, targets, unmatched })
     }
 
     async fn given(

@@ -52,6 +52,8 @@ pub struct PreviewedJson {
     pub notification: NotificationJson,
     /// When the attempts would be made.
     pub at: String,
+    /// The consumers whose queues it joins.
+    pub consumers: Vec<String>,
     /// Each target of the routes that match.
     pub targets: Vec<PreviewJson>,
     /// The routes that do not match.

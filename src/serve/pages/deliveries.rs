@@ -1,5 +1,6 @@
 //! The deliveries of a workspace: what waits for a person first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -11,7 +12,7 @@ use super::frame::{Frame, Section, page as framed};
 use super::parts::{Asked, count, empty, moment, said, state_chip, state_kind};
 use super::visitor::{Place, Refused, Visitor};
 use crate::inbox::delivery::State as Stands;
-use crate::inbox::{DeliveryView, Page, Which};
+use crate::inbox::{DeliveryView, Page, QUERY_LIMIT_MAX, Query, Which};
 use crate::notification::Name;
 use crate::serve::Served;
 use crate::serve::auth::Right;
@@ -92,10 +93,11 @@ pub(super) async fn page(
     let filter = Filter::read(&asked);
     let waiting = if filter.is_whole() { stuck_of(&place).await? } else { Vec::new() };
     let (found, older) = find(&place, &filter).await?;
+    let titles = titles(&place, waiting.iter().chain(&found)).await?;
     let body = html! {
         h1 { "Deliveries" }
         (filters(&place, &filter))
-        div #found data-live { (lists(&place, &filter, (&waiting, &found), older)) }
+        div #found data-live { (lists(&place, &filter, (&waiting, &found, &titles), older)) }
     };
     Ok(framed(&Frame::of(&place, "Deliveries", Section::Deliveries).following("delivery. reset"), &body))
 }
@@ -103,14 +105,14 @@ pub(super) async fn page(
 fn lists(
     place: &Place,
     filter: &Filter,
-    (waiting, found): (&[DeliveryView], &[DeliveryView]),
+    (waiting, found, titles): (&[DeliveryView], &[DeliveryView], &Titles),
     older: Option<u64>,
 ) -> Markup {
     html! {
         @if !waiting.is_empty() {
             section aria-labelledby="waiting-title" {
                 h2 #waiting-title { "Waiting for a person" }
-                (form(place, "waiting", waiting, |_| html! {}))
+                (form(place, "waiting", (waiting, titles), |_| html! {}))
                 @if waiting.len() >= STUCK_MAX as usize {
                     p { a href={ "deliveries?state=" (STUCK) } { "All that wait for a person" } }
                 }
@@ -123,7 +125,7 @@ fn lists(
                 @else { "None fits. " a href="deliveries" { "Show all" } "." }
             }))
         } @else {
-            (form(place, "all", found, |label| turn(filter, older, label)))
+            (form(place, "all", (found, titles), |label| turn(filter, older, label)))
         }
     }
 }
@@ -189,7 +191,7 @@ fn filters(place: &Place, of: &Filter) -> Markup {
     }
 }
 
-fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> Markup) -> Markup {
+fn form(place: &Place, id: &str, (found, titles): (&[DeliveryView], &Titles), turn: impl Fn(&str) -> Markup) -> Markup {
     html! {
         form id=(id) method="post" action="deliveries/change" data-act {
             div.over-list {
@@ -202,7 +204,7 @@ fn form(place: &Place, id: &str, found: &[DeliveryView], turn: impl Fn(&str) -> 
                 }
                 (turn("Pages of the list"))
             }
-            (cards_with(place, found, Some(id).filter(|_| place.caller.may(Right::ChangeWork))))
+            (cards_with(place, (found, titles), Some(id).filter(|_| place.caller.may(Right::ChangeWork))))
             @if found.len() > 10 { div.under-list { (turn("Pages of the list, again")) } }
         }
     }
@@ -219,17 +221,33 @@ fn turn(filter: &Filter, older: Option<u64>, label: &str) -> Markup {
     }
 }
 
-/// A short view of each.
+/// A short view of each, where it is known what they stand for.
 pub(super) fn cards(place: &Place, found: &[DeliveryView]) -> Markup {
-    cards_with(place, found, None)
+    cards_with(place, (found, &Titles::new()), None)
 }
 
 /// With boxes, if they stand in a form of this name.
-fn cards_with(place: &Place, found: &[DeliveryView], form: Option<&str>) -> Markup {
-    html! { ul.cards { @for one in found { (card(place, one, form)) } } }
+fn cards_with(place: &Place, (found, titles): (&[DeliveryView], &Titles), form: Option<&str>) -> Markup {
+    html! { ul.cards { @for one in found { (card(place, one, titles, form)) } } }
 }
 
-fn card(place: &Place, one: &DeliveryView, form: Option<&str>) -> Markup {
+/// Titles of notifications, by their numbers.
+type Titles = BTreeMap<u64, String>;
+
+/// The titles of the first notifications that these stand for.
+async fn titles(place: &Place, of: impl Iterator<Item = &DeliveryView>) -> Result<Titles, Refused> {
+    let mut seqs: Vec<u64> = of.filter_map(|one| one.seqs.first().copied()).collect();
+    seqs.sort_unstable();
+    seqs.dedup();
+    if seqs.is_empty() {
+        return Ok(Titles::new());
+    }
+    let query = Query { seqs, ..Query::all(place.name().clone(), QUERY_LIMIT_MAX) };
+    let found = place.served.store.list(query).await?.items;
+    Ok(found.into_iter().map(|(one, _)| (one.seq, one.event.title)).collect())
+}
+
+fn card(place: &Place, one: &DeliveryView, titles: &Titles, form: Option<&str>) -> Markup {
     let last = one.attempts.last();
     let why = one.why.as_ref().or_else(|| last.and_then(|last| last.reason.as_ref()));
     html! {
@@ -244,6 +262,7 @@ fn card(place: &Place, one: &DeliveryView, form: Option<&str>) -> Markup {
                 a.title href=(place.path(&format!("deliveries/{}", one.id))) {
                     (one.route) span aria-hidden="true" { " → " } span.vh { " to " } (one.plugin)
                 }
+                @if let Some(title) = one.seqs.first().and_then(|seq| titles.get(seq)) { span.about-what { (said(title)) } }
                 span.muted { (stands_for(one)) @if !one.attempts.is_empty() { ", " (count(one.attempts.len(), "attempt")) } }
             }
             @if let Some(why) = why { p.reason-line.is-bad[state_kind(one.state) == "stuck"] { (said(why)) } }

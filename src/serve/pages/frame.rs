@@ -18,6 +18,7 @@ pub(super) enum Section {
     Deliveries,
     Routes,
     Connectors,
+    Consumers,
     Plugins,
     Gaps,
     Versions,
@@ -235,6 +236,7 @@ fn navigation(frame: &Frame<'_>) -> Markup {
                         (entry(Section::Deliveries, path("deliveries"), "Deliveries"))
                         (entry(Section::Routes, path("routes"), "Routes"))
                         (entry(Section::Connectors, path("connectors"), "Connectors"))
+                        (entry(Section::Consumers, path("consumers"), "Consumers"))
                         (entry(Section::Plugins, path("plugins"), "Plugins"))
                     }
                     (entry(Section::Gaps, path("gaps"), "Gaps"))

@@ -43,7 +43,7 @@ pub(super) async fn page(
             @if found.items.is_empty() && found.next.is_none() && before.is_none() {
                 (empty("No gaps", &html! { "No source has skipped anything that this inbox remembers." }))
             }
-            ul.cards {
+            @if !found.items.is_empty() { ul.cards {
                 @for (one, _) in &found.items {
                     li.card id={ "n-" (one.seq) } {
                         div.what {
@@ -54,7 +54,7 @@ pub(super) async fn page(
                         p.next { (moment(one.received_at)) }
                     }
                 }
-            }
+            } }
             @if let Some(next) = found.next { nav.turn aria-label="Pages of the list" { a rel="next" href={ "gaps?before=" (next) } { "Older" } } }
         }
     };

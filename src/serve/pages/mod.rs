@@ -7,6 +7,7 @@ mod acts;
 mod assets;
 mod configuration;
 mod connectors;
+mod consumers;
 mod deliveries;
 mod delivery;
 mod errors;
@@ -51,6 +52,7 @@ pub(super) fn routes() -> Router<Arc<Served>> {
         .route("/w/{workspace}/routes", get(routes::page))
         .route("/w/{workspace}/connectors", get(connectors::page))
         .route("/w/{workspace}/connectors/{name}/poll", post(acts::poll))
+        .route("/w/{workspace}/consumers", get(consumers::page))
         .route("/w/{workspace}/plugins", get(plugins::page))
         .route("/w/{workspace}/gaps", get(gaps::page))
         .route("/plugins", get(versions::page))

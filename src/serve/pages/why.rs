@@ -26,6 +26,7 @@ fn whole(of: &ExplainedJson) -> Markup {
     html! {
         @if let Some(why) = &of.owes_nothing { p.why { "It owes nothing: " (said(why)) } }
         (level(of))
+        @if !of.consumers.is_empty() { p { "Joins the queues of: " (joined(&of.consumers, "and")) "." } }
         @if of.routes.is_empty() { p { "The workspace has no routes: nobody is told of anything." } }
         @else if matching.is_empty() { p { "No route matches." } }
         @for route in &matching { (matched(route, of)) }

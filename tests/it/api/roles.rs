@@ -43,6 +43,7 @@ fn rows(id: &str) -> Vec<Row> {
         get(acme("/connectors"), READS),
         get(acme("/connectors/registrar"), READS),
         post(acme("/connectors/registrar/poll"), json!({}), CHANGES),
+        get(acme("/consumers"), READS),
         get(acme("/plugins"), READS),
         get("/v1/plugins".to_owned(), OPERATES),
         ("POST", "/v1/plugins".to_owned(), None, [401, 415, 403, 403, 403, 403]),
@@ -99,7 +100,7 @@ fn template(path: &str, id: &str) -> String {
 #[tokio::test]
 async fn a_workspace_of_others_is_as_unknown_as_one_that_is_not_there() {
     let api = Api::start().await;
-    for path in ["notifications", "notifications/1", "deliveries", "connectors", "routes", "plugins"] {
+    for path in ["notifications", "notifications/1", "deliveries", "connectors", "consumers", "routes", "plugins"] {
         assert_ne!(api.get(As::Operator, &format!("/v1/workspaces/beta/{path}")).await.status, 403);
         for role in [As::Admin, As::Member, As::Agent] {
             let of_others = api.get(role, &format!("/v1/workspaces/beta/{path}")).await;

@@ -69,7 +69,9 @@ impl Api {
         let world = World::new(&sink, &outbox.commands(), &World::stdio_connector());
         let text = workspace(&World::stdio_connector(), "{ source: registrar }");
         let members = "{ admin@example.com: admin, member@example.com: member }";
-        world.write("workspaces/acme.yaml", &text.replace("{ admin@example.com: admin }", members));
+        let text = text.replace("{ admin@example.com: admin }", members);
+        let consumers = "consumers: { triage: { when: { name: \"domain.**\" } } }\n";
+        world.write("workspaces/acme.yaml", &format!("{consumers}{text}"));
         world.write("workspaces/beta.yaml", "members: { admin@example.com: admin }\n");
         let mut server = Server::spawn_serving(&world, &sink);
         let ready = server.wait_for(" ready ");

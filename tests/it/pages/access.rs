@@ -27,7 +27,7 @@ async fn every_page_is_accessible_stands_still_and_fits_light_and_dark_on_a_phon
         .run(
             "const delivery = await page.locator('.card a.title').first().getAttribute('href');
              const paths = ['/w/acme/inbox', '/w/acme/inbox?sort=level&name=*.*', '/w/acme/inbox/1?why=1', '/w/acme/inbox?q=none',
-               '/w/acme/deliveries', delivery, '/w/acme/routes', '/w/acme/connectors', '/w/acme/plugins', '/w/acme/gaps',
+               '/w/acme/deliveries', delivery, '/w/acme/routes', '/w/acme/connectors', '/w/acme/consumers', '/w/acme/plugins', '/w/acme/gaps',
                '/plugins', '/configuration', '/w/none/inbox'];
              const storageState = await context.storageState(); const found = [];
              for (const colorScheme of ['light', 'dark']) for (const width of [360, 1280]) {

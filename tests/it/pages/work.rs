@@ -70,18 +70,19 @@ async fn a_delivery_that_waits_for_a_person_is_tried_again() {
         .run(
             "await page.goto('/w/acme/deliveries'); const waiting = page.locator('#waiting');
              await page.locator('.chip', { hasText: 'blocked' }).first().waitFor();
-             await page.reload(); await waiting.getByRole('link').first().click();
+             await page.reload(); const about = await waiting.locator('.about-what').first().textContent();
+             await waiting.getByRole('link').first().click();
              await page.locator('.standing', { hasText: 'blocked' }).waitFor();
              const reason = await page.locator('.attempts .why').textContent();
              await page.getByRole('button', { name: 'Retry now' }).click();
              await page.getByText('1 delivery to be tried again').waitFor();
              await page.locator('.standing', { hasText: 'delivered' }).waitFor();
-             return [reason, await page.locator('.attempts > li').count()]",
+             return [reason, await page.locator('.attempts > li').count(), about]",
             Value::Null,
         )
         .await;
     assert!(state[0].as_str().unwrap().contains("404"), "{state}");
-    assert_eq!(state[1], json!(2));
+    assert_eq!((&state[1], &state[2]), (&json!(2), &json!("kept back")));
     stage.end().await;
 }
 

@@ -3,6 +3,7 @@ ALTER TABLE notification ADD COLUMN content TEXT;
 
 -- A consumer whose queue something joined. `last` is the row of the notification that joined last; `losing` is 1 from the first
 -- event that left unacknowledged until the queue is empty, and `losses` counts those times.
+-- `too_old` are those of `lost` that retention took; the others left because the queue was full.
 CREATE TABLE consumer (
     id              INTEGER PRIMARY KEY,
     workspace       INTEGER NOT NULL REFERENCES workspace (id),
@@ -14,6 +15,7 @@ CREATE TABLE consumer (
     acknowledged_at INTEGER,
     lost            INTEGER NOT NULL DEFAULT 0,
     lost_at         INTEGER,
+    too_old         INTEGER NOT NULL DEFAULT 0,
     losses          INTEGER NOT NULL DEFAULT 0,
     losing          INTEGER NOT NULL DEFAULT 0,
     UNIQUE (workspace, name)

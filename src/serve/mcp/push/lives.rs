@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use super::who::Queue;
+use crate::notification::Name;
 
 /// Live streams of one server, beside the places of other readers; each is a connection.
 pub const LIVE_MAX: usize = 4_096;
@@ -84,6 +85,12 @@ impl Lives {
         }
     }
 
+    /// Whether a consumer is told live.
+    pub fn is_live(&self, workspace: &Name, consumer: &Name) -> bool {
+        let queue = Queue { workspace: workspace.clone(), consumer: consumer.clone() };
+        self.streams().of.contains_key(&queue)
+    }
+
     /// How many streams are open.
     pub fn open(&self) -> usize {
         self.streams().open
@@ -135,6 +142,8 @@ mod tests {
         assert_eq!((second.acknowledgements(), other.acknowledgements()), (1, 0));
         assert!(!second.replaced.is_cancelled());
         assert_eq!(lives.open(), 2);
+        let is_live = |consumer: &str| lives.is_live(&"acme".parse().unwrap(), &consumer.parse().unwrap());
+        assert!(is_live("a") && is_live("b") && !is_live("c"));
         drop((second, other));
         assert_eq!((lives.open(), lives.streams().of.len()), (0, 0));
     }
