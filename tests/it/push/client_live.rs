@@ -1,6 +1,6 @@
 //! The program as a client of a push queue, over HTTP.
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::client_stage::{Peer, Step};
 use crate::support::{Server, Sink, World, run};
@@ -9,11 +9,22 @@ use crate::support::{Server, Sink, World, run};
 const DATA: &str = r#"{ "b":1.0,"a":1e400, "n":123456789012345678901234567890, "é":"\u0041" }"#;
 const CONTENT: &str = r#"[ {"type":"text", "text":"exited with 1\nand more"},{"x":1.0,"type":"later"}]"#;
 
+/// What of a notification can be read whatever its data is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct One {
+    source: String,
+    event_id: String,
+    name: String,
+    title: String,
+    body: Option<String>,
+}
+
 /// The ids in the inbox that came from the queue, oldest first.
 fn ids(world: &World, sink: &Sink) -> Vec<String> {
-    let listed = world.json(sink, &["inbox", "list", "--limit", "1000"]);
-    let ours = listed.as_array().unwrap().iter().rev().filter(|one| one["source"] == "shell");
-    ours.map(|one| one["eventId"].as_str().unwrap().to_owned()).collect()
+    let (_, listed, _) = run(world, sink, &["inbox", "list", "--limit", "1000", "--json"]);
+    let listed: Vec<One> = serde_json::from_str(&listed).unwrap();
+    listed.into_iter().rev().filter(|one| one.source == "shell").map(|one| one.event_id).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,12 +39,9 @@ async fn what_is_pending_and_what_comes_live_arrives_byte_for_byte() {
     assert_eq!(ids(&world, &sink), ["pending", "live"]);
     let (_, listed, _) = run(&world, &sink, &["inbox", "list", "--json"]);
     assert_eq!((listed.matches(DATA).count(), listed.matches(CONTENT).count()), (2, 2), "{listed}");
-    let listed: Value = world.json(&sink, &["inbox", "list"]);
-    let one = &listed[0];
-    assert_eq!(
-        (&one["title"], &one["body"], &one["name"]),
-        (&"exited with 1".into(), &"and more".into(), &"process.exited".into())
-    );
+    let listed: Vec<One> = serde_json::from_str(&listed).unwrap();
+    let said: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.title.as_str(), one.body.as_deref())).collect();
+    assert_eq!(said, [("process.exited", "exited with 1", Some("and more")); 2]);
     assert_eq!(peer.undeclared(), 0, "every request says what we speak");
     drop(server);
 }
