@@ -126,7 +126,7 @@ async fn a_loss_is_told_once_each_time_that_it_begins_and_to_the_others_only() {
     let notice = stage.notices().await.remove(0);
     assert_eq!((notice.source.as_str(), notice.effective_level), ("switchbell", Level::Attention));
     assert_eq!(notice.event.subject.as_deref(), Some("triage"));
-    assert_eq!(notice.event.data, r#"{"consumer":"triage","lost":1,"lostTooOld":1,"losses":1,"pending":2}"#);
+    assert_eq!(notice.event.data, r#"{"consumer":"triage","losses":1,"lost":1,"lostTooOld":1,"pending":2}"#);
     assert_eq!(stage.waiting("audit").await, [4], "another consumer hears of it");
     assert_eq!(stage.waiting("triage").await, [3], "the queue that it is about does not grow by it");
     // It is over once nothing waits; then it begins anew.
