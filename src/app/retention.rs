@@ -161,7 +161,7 @@ impl Retaining {
                     self.export(&folder, name, &found.items).await?;
                 }
                 let seqs = found.items.iter().map(|(one, _)| one.seq).collect();
-                let expired = self.store.expire(name, seqs).await?;
+                let expired = self.store.expire(name, seqs, self.clock.now()).await?;
                 self.metrics.expired(name, expired);
             }
             match found.next {

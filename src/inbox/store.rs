@@ -204,7 +204,12 @@ pub trait Retention: Send + Sync + fmt::Debug {
 
     /// Removes notifications with the deliveries that stand for nothing else, each only if no delivery that is not over stands
     /// for it. Event ids stay known.
-    fn expire<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>>;
+    fn expire<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seqs: Vec<u64>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Expired, InboxError>>;
 
     /// Forgets the oldest changes of a workspace beyond [`CHANGES_KEPT`](super::CHANGES_KEPT), in at most `limit` steps; returns
     /// how many steps that took.

@@ -84,7 +84,7 @@ pub async fn remove(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> f64 {
             break;
         }
         let seqs = found.items.iter().map(|(one, _)| one.seq).collect();
-        gone += store.expire(&name("acme"), seqs).await.expect("a removal").notifications;
+        gone += store.expire(&name("acme"), seqs, Timestamp::UNIX_EPOCH).await.expect("a removal").notifications;
         // As the server leaves the store to others.
         tokio::time::sleep(batch.elapsed()).await;
     }

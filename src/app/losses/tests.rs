@@ -71,7 +71,7 @@ impl Stage {
 
     /// Retention takes these.
     async fn expire(&self, seqs: &[u64]) {
-        self.store.expire(&name("acme"), seqs.to_vec()).await.unwrap();
+        self.store.expire(&name("acme"), seqs.to_vec(), self.clock.now()).await.unwrap();
     }
 
     async fn consume(&self, consumer: &str, id: &str) {

@@ -99,9 +99,14 @@ impl Retention for SqliteInbox {
         self.read(move |connection| expiry::expiring(connection, &workspace, &expiry, limit)).boxed()
     }
 
-    fn expire<'a>(&'a self, workspace: &'a Name, seqs: Vec<u64>) -> BoxFuture<'a, Result<Expired, InboxError>> {
+    fn expire<'a>(
+        &'a self,
+        workspace: &'a Name,
+        seqs: Vec<u64>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Expired, InboxError>> {
         let workspace = workspace.clone();
-        self.write(move |session| expiry::expire(session, &workspace, &seqs)).boxed()
+        self.write(move |session| expiry::expire(session, &workspace, &seqs, now)).boxed()
     }
 
     fn forget_changes<'a>(&'a self, workspace: &'a Name, limit: u32) -> BoxFuture<'a, Result<u64, InboxError>> {

@@ -97,7 +97,8 @@ fn is_owed(connection: &Connection, notification: i64) -> Result<bool, InboxErro
 }
 
 /// Removes notifications, and the deliveries that stand for nothing else.
-pub(super) fn expire(session: &mut Session, name: &Name, seqs: &[u64]) -> Result<Expired, InboxError> {
+pub(super) fn expire(session: &mut Session, name: &Name, seqs: &[u64], now: Timestamp) -> Result<Expired, InboxError> {
+    session.changes.at(now);
     let connection = session.connection;
     let mut expired = Expired::default();
     let Some(workspace) = read::workspace(connection, name)? else { return Ok(expired) };

@@ -20,7 +20,8 @@ fn before(seconds: u64) -> Expiry {
 }
 
 async fn expire(stage: &Stage, seqs: &[u64]) -> (u64, u64) {
-    let Expired { notifications, deliveries } = stage.inbox().expire(&name("acme"), seqs.to_vec()).await.unwrap();
+    let Expired { notifications, deliveries } =
+        stage.inbox().expire(&name("acme"), seqs.to_vec(), at(70)).await.unwrap();
     (notifications, deliveries)
 }
 

@@ -45,7 +45,7 @@ async fn view(stage: &Stage, consumer: &str) -> QueueView {
 
 /// Removes notifications; more than is in one write of retention, so in several.
 async fn expire(stage: &Stage, seqs: std::ops::RangeInclusive<u64>) {
-    stage.inbox().expire(&name("acme"), seqs.collect()).await.unwrap();
+    stage.inbox().expire(&name("acme"), seqs.collect(), at(70)).await.unwrap();
 }
 
 pub async fn an_event_joins_the_queues_it_is_for_and_stays_until_it_is_acknowledged(place: Place) {
@@ -230,6 +230,7 @@ pub async fn what_retention_takes_out_of_a_queue_is_counted(place: Place) {
     let counts = |view: QueueView| (view.pending, view.lost, view.too_old, view.losses, view.is_losing);
     assert_eq!(counts(view(&stage, "triage").await), (2, 1, 1, 1, true));
     assert_eq!(counts(view(&stage, "audit").await), (2, 2, 2, 1, true));
+    assert_eq!(view(&stage, "audit").await.lost_at, Some(at(70)), "when it was taken out");
     expire(&stage, 3..=3).await;
     assert!(!losses.has_changed().unwrap(), "it goes on");
     expire(&stage, 4..=4).await;
@@ -312,7 +313,7 @@ async fn act(stage: &mut Stage, models: &mut BTreeMap<&'static str, Model>, rand
         }
         7 => {
             let seqs: Vec<u64> = (0..random.u64(1..4)).map(|_| random.u64(1..=*last + 1)).collect();
-            stage.inbox().expire(&name("acme"), seqs.clone()).await.unwrap();
+            stage.inbox().expire(&name("acme"), seqs.clone(), at(70)).await.unwrap();
             seqs.iter().for_each(|seq| models.values_mut().for_each(|model| model.lose(*seq)));
         }
         8 if random.u32(..6) == 0 => drop(stage.reopen(at(*last)).await),
