@@ -12,7 +12,9 @@ use crate::config::{Config, Connector, Workspace};
 use crate::fetch::budget::Budget;
 use crate::fetch::mcp::oauth::Credentials;
 use crate::fetch::mcp::{Clients, Common, Connectors, Known, Server, Times};
+use crate::fetch::outbox::ReadError;
 use crate::fetch::poller::{Handle, Polled, Poller, Shared};
+use crate::fetch::push::receiver::Receiver;
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
@@ -217,10 +219,10 @@ impl Polling {
     ) -> Running {
         let (stop, ended) = (self.stop.child_token(), CancellationToken::new());
         let key = (workspace.name.clone(), connector.name.clone());
-        let made = poller(&self.shared, workspace, connector, (server, revision), budget);
+        let made = fetcher(&self.shared, workspace, connector, (server, revision), budget);
         let polled = match made {
-            Ok(poller) => {
-                let handle = poller.handle();
+            Ok(fetcher) => {
+                let handle = fetcher.handle();
                 let (stop, ended) = (stop.clone(), ended.clone().drop_guard());
                 self.tasks.spawn(async move {
                     let _ended = ended;
@@ -228,7 +230,7 @@ impl Polling {
                     if let Some(replaced) = replaced {
                         replaced.cancelled().await;
                     }
-                    poller.run(stop).await;
+                    fetcher.run(stop).await;
                     key
                 });
                 Ok(handle)
@@ -254,24 +256,60 @@ impl Polling {
     }
 }
 
-/// The poller of a connector; or why there is none, if it should have one.
-fn poller(
+/// What fetches the events of a connector.
+enum Fetcher {
+    Poller(Box<Poller>),
+    Receiver(Box<Receiver>),
+}
+
+impl Fetcher {
+    fn handle(&self) -> Handle {
+        match self {
+            Self::Poller(poller) => poller.handle(),
+            Self::Receiver(receiver) => receiver.handle(),
+        }
+    }
+
+    async fn run(self, stop: CancellationToken) {
+        match self {
+            Self::Poller(poller) => poller.run(stop).await,
+            Self::Receiver(receiver) => receiver.run(stop).await,
+        }
+    }
+
+    async fn once(self, stop: &CancellationToken) -> Option<Polled> {
+        match self {
+            Self::Poller(poller) => poller.once(stop).await,
+            Self::Receiver(receiver) => receiver.once(stop).await,
+        }
+    }
+}
+
+/// What fetches the events of a connector; or why nothing does, if something should.
+fn fetcher(
     shared: &Shared,
     workspace: &Workspace,
     connector: &Connector,
     (server, revision): (&Arc<Server>, Option<String>),
     budget: &Arc<Budget>,
-) -> Result<Poller, Option<String>> {
-    if connector.outbox.is_none() {
+) -> Result<Fetcher, Option<String>> {
+    if !connector.is_fetched_from() {
         return Err(connector.not_polled.clone());
     }
     let (name, source) = (&workspace.name, &connector.name);
-    let outbox = server.outbox().map_err(|error| {
-        tracing::error!(workspace = %name, %source, "the outbox cannot be polled: {error}");
+    let (shared, budget) = (shared.clone(), Arc::clone(budget));
+    let unusable = |error: ReadError| {
+        tracing::error!(workspace = %name, %source, "nothing can be fetched: {error}");
         Some(error.to_string())
-    })?;
-    let outbox = Box::new(outbox.remembering(revision));
-    Poller::new(shared.clone(), name, source, outbox, Arc::clone(budget)).ok_or(None)
+    };
+    let fetcher = if connector.push.is_some() {
+        let queue = Box::new(server.queue().map_err(unusable)?.remembering(revision));
+        Receiver::new(shared, name, source, queue, budget).map(|receiver| Fetcher::Receiver(Box::new(receiver)))
+    } else {
+        let outbox = Box::new(server.outbox().map_err(unusable)?.remembering(revision));
+        Poller::new(shared, name, source, outbox, budget).map(|poller| Fetcher::Poller(Box::new(poller)))
+    };
+    fetcher.ok_or(None)
 }
 
 /// Reads one outbox once, without a server: what it brings is written, and delivered when a server runs.
@@ -295,6 +333,6 @@ pub async fn poll_once(
     let server = known.get(&(workspace.name.clone(), connector.name.clone())).ok_or_else(|| not_polled(None))?;
     let revision = polling.revisions(&workspace.name).await.remove(&connector.name);
     let budget = polling.budget(&workspace.name, config.reads_per_minute_max);
-    let poller = poller(&polling.shared, workspace, connector, (server, revision), &budget);
-    Ok(poller.map_err(not_polled)?.once(stop).await)
+    let fetcher = fetcher(&polling.shared, workspace, connector, (server, revision), &budget);
+    Ok(fetcher.map_err(not_polled)?.once(stop).await)
 }

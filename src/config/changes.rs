@@ -205,9 +205,14 @@ impl Target {
 }
 
 impl Connector {
-    /// Whether both are reached in the same way and read the same outbox, however often.
+    /// Whether both are reached in the same way and read the same outbox or queue, however often.
     pub fn is_reached_as(&self, other: &Self) -> bool {
-        (&self.transport, &self.outbox) == (&other.transport, &other.outbox)
+        (&self.transport, &self.outbox, self.push.is_some()) == (&other.transport, &other.outbox, other.push.is_some())
+    }
+
+    /// Whether events come from it by themselves: it declares an outbox, or has a push queue.
+    pub fn is_fetched_from(&self) -> bool {
+        self.outbox.is_some() || self.push.is_some()
     }
 }
 

@@ -132,9 +132,9 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The connectors that declare an outbox.
+    /// The connectors that something is fetched from: those that declare an outbox, or have a push queue.
     pub fn outboxes(&self) -> impl Iterator<Item = &Connector> {
-        self.connectors.values().filter(|connector| connector.outbox.is_some())
+        self.connectors.values().filter(|connector| connector.is_fetched_from())
     }
 }
 
@@ -188,12 +188,21 @@ pub struct Connector {
     pub is_of_catalog: bool,
     /// The outbox to poll, where one is declared.
     pub outbox: Option<String>,
+    /// How its push queue is followed, where it has one; `outbox` is none then.
+    pub push: Option<Push>,
     /// Why an outbox that was asked for is not polled, for people; `outbox` is none then.
     pub not_polled: Option<String>,
     /// Caps the level of what it says.
     pub ceiling: Level,
     /// How it is polled: the operator's settings, with the connector's own over them.
     pub poll: Poll,
+}
+
+/// What becomes of what a push queue brings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Push {
+    /// The level of an event, by its name; `info` for all others.
+    pub levels: BTreeMap<String, Level>,
 }
 
 /// How a connector is reached.

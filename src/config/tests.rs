@@ -140,7 +140,7 @@ fn summary(config: &Config) -> String {
     for workspace in config.workspaces.values() {
         writeln!(out, "workspace {} {:?}", workspace.name, workspace.members).unwrap();
         for connector in workspace.connectors.values() {
-            let Connector { name, transport, is_of_catalog: _, outbox, not_polled, ceiling, poll } = connector;
+            let Connector { name, transport, is_of_catalog: _, outbox, push, not_polled, ceiling, poll } = connector;
             let transport = match transport {
                 Transport::Stdio { run, env, directory } => format!("{run:?} {env:?} in {}", directory.display()),
                 Transport::Http { url, auth, headers, private } => {
@@ -149,6 +149,9 @@ fn summary(config: &Config) -> String {
             };
             writeln!(out, "  connector {name}: {transport}").unwrap();
             writeln!(out, "    outbox {outbox:?} ceiling {ceiling} {poll:?}").unwrap();
+            if let Some(push) = push {
+                writeln!(out, "    {push:?}").unwrap();
+            }
             if let Some(why) = not_polled {
                 writeln!(out, "    not polled: {why}").unwrap();
             }

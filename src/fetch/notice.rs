@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
+use super::batch::Dropped;
 use super::event::{BODY_CHARS_MAX, LINE_CHARS_MAX};
 use crate::inbox::change::GAP_NAME;
 use crate::notification::{Event, Level, Name};
@@ -17,6 +19,28 @@ pub const REASONS_MAX: usize = 10;
 
 /// Longest reason that is repeated, in characters.
 const REASON_CHARS_MAX: usize = 600;
+
+/// Most refused events in one notice.
+pub const REFUSED_MAX: usize = 20;
+
+/// Longest reason that is repeated for each of them, in characters.
+const REFUSED_CHARS_MAX: usize = 200;
+
+/// An event that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its id, where it has one, and why.
+    pub dropped: Dropped,
+    /// The SHA-256 of the event as it came, in hex: it is told once, however often it comes.
+    pub digest: String,
+}
+
+impl Refused {
+    /// The event with this JSON text.
+    pub fn new(dropped: Dropped, event: &str) -> Self {
+        Self { dropped, digest: text::hex(&Sha256::digest(event.as_bytes())) }
+    }
+}
 
 /// Something an admin should know of a connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +76,12 @@ pub enum Notice {
         /// The reasons, the first [`REASONS_MAX`] of them, each with the number of events.
         reasons: Vec<(String, usize)>,
     },
+    /// Events of a push queue broke a rule and were refused: each of them, at most [`REFUSED_MAX`]. It is durable before they
+    /// are acknowledged, and the same for the same events.
+    Refused {
+        /// Which, and why.
+        events: Vec<Refused>,
+    },
     /// The first answer held events: they are in the inbox, and nobody was told of them.
     Backlog {
         /// How many.
@@ -67,7 +97,7 @@ impl Notice {
             Self::Reauthorize { .. } => "connector.reauthorize",
             Self::Recovered { .. } => "connector.recovered",
             Self::Gap { .. } => GAP_NAME,
-            Self::Dropped { .. } => "connector.dropped",
+            Self::Dropped { .. } | Self::Refused { .. } => "connector.dropped",
             Self::Backlog { .. } => "connector.backlog",
         }
     }
@@ -84,7 +114,7 @@ impl Notice {
     pub fn event(&self, connector: &Name, at: Timestamp, number: usize) -> Event {
         let name = self.name();
         Event {
-            event_id: format!("{name}:{connector}:{}:{number}", at.as_millisecond()),
+            event_id: self.id(connector, at, number),
             name: name.to_owned(),
             timestamp: at,
             level: self.level(),
@@ -97,6 +127,16 @@ impl Notice {
         }
     }
 
+    fn id(&self, connector: &Name, at: Timestamp, number: usize) -> String {
+        let name = self.name();
+        let Self::Refused { events } = self else {
+            return format!("{name}:{connector}:{}:{number}", at.as_millisecond());
+        };
+        let mut digest = Sha256::new();
+        events.iter().for_each(|of| digest.update(&of.digest));
+        format!("{name}:{connector}:{}", text::hex(&digest.finalize()))
+    }
+
     fn title(&self) -> String {
         match self {
             Self::Failing { .. } => "the outbox cannot be read".to_owned(),
@@ -105,6 +145,8 @@ impl Notice {
             Self::Gap { .. } => "events were missed".to_owned(),
             Self::Dropped { events: 1, .. } => "an event was dropped".to_owned(),
             Self::Dropped { events, .. } => format!("{events} events were dropped"),
+            Self::Refused { events } if events.len() == 1 => "an event was refused".to_owned(),
+            Self::Refused { events } => format!("{} events were refused", events.len()),
             Self::Backlog { events: 1 } => "an event from before was not delivered".to_owned(),
             Self::Backlog { events } => format!("{events} events from before were not delivered"),
         }
@@ -124,6 +166,7 @@ impl Notice {
             Self::Gap { gaps: 1, why } => (*why).to_owned(),
             Self::Gap { gaps, why } => format!("{gaps} times. {why}"),
             Self::Dropped { events, reasons } => dropped(*events, reasons),
+            Self::Refused { events } => refused(events),
             Self::Backlog { .. } => "The first answer of the outbox held them. They happened before anyone asked, so \
                                      they stand in the inbox and no route was followed."
                 .to_owned(),
@@ -144,6 +187,12 @@ impl Notice {
                 let reasons: Vec<Value> = reasons.iter().map(reason).collect();
                 json!({ "connector": connector, "events": events, "reasons": reasons })
             }
+            Self::Refused { events } => {
+                let refused =
+                    |of: &Refused| json!({ "eventId": of.dropped.event_id, "reason": short(&of.dropped.reason) });
+                let each: Vec<Value> = events.iter().map(refused).collect();
+                json!({ "connector": connector, "events": events.len(), "refused": each })
+            }
             Self::Backlog { events } => json!({ "connector": connector, "events": events }),
         }
     }
@@ -151,6 +200,20 @@ impl Notice {
 
 fn cut(reason: &str) -> String {
     text::line(reason, REASON_CHARS_MAX)
+}
+
+fn short(reason: &str) -> String {
+    text::line(reason, REFUSED_CHARS_MAX)
+}
+
+fn refused(events: &[Refused]) -> String {
+    let mut body = String::from("They broke a rule of push queues and will not come again; their author should know:");
+    for of in events {
+        let id = of.dropped.event_id.as_deref().unwrap_or("one without an id");
+        // Writing to a string cannot fail.
+        let _ = write!(body, "\n{id}: {}", short(&of.dropped.reason));
+    }
+    body
 }
 
 fn dropped(events: usize, reasons: &[(String, usize)]) -> String {

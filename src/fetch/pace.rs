@@ -70,6 +70,14 @@ pub fn first_wait(others: usize, poll: &Poll, random: f64) -> Duration {
     spread.mul_f64(random.clamp(0.0, 1.0))
 }
 
+/// The wait before something that failed is begun again: the first of `waits`, doubled with each failure in a row, up to the
+/// second. A Retry-After goes beyond. `random` is from 0 to 1.
+pub fn again_after(waits: (Duration, Duration), failures: u32, retry_after: Option<Duration>, random: f64) -> Duration {
+    let (first, most) = waits;
+    let doubled = first.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX)).min(most);
+    spread(doubled, random).min(most).max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX))
+}
+
 /// Somewhere around `plain`, or as long as a wait can be.
 fn spread(plain: Duration, random: f64) -> Duration {
     let factor = 1.0 - SPREAD + 2.0 * SPREAD * random.clamp(0.0, 1.0);
@@ -143,6 +151,15 @@ mod tests {
         check(Ended::Failed { reads: 1, retry_after: asked(10) }, MIDDLE, 120.0);
         check(Ended::Failed { reads: 1, retry_after: asked(900) }, MIDDLE, 900.0);
         check(Ended::Failed { reads: 1, retry_after: Some(Duration::MAX) }, MIDDLE, 86_400.0);
+    }
+
+    #[test]
+    fn what_is_begun_again_waits_longer_each_time() {
+        let wait = |failures, retry_after| {
+            again_after((Duration::from_secs(1), Duration::from_secs(300)), failures, retry_after, MIDDLE).as_secs()
+        };
+        assert_eq!([1, 2, 3, 9, 10, 33, u32::MAX].map(|failures| wait(failures, None)), [1, 2, 4, 256, 300, 300, 300]);
+        assert_eq!((wait(1, asked(900)), wait(9, asked(5))), (900, 256));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) fn outbox(asked: &Arguments, clock: &Clock) -> Result<McpOutbox, Stri
         name: name.clone(),
         transport,
         outbox,
+        push: None,
         not_polled: None,
         ceiling: Level::Urgent,
         poll: Poll::default(),

@@ -14,6 +14,7 @@ use super::Server;
 use super::auth::{self, Context, FOR_URLS};
 use super::endpoint::{is_localhost, is_private_literal};
 use super::outbox::{self, Declared};
+use super::push::{self, Given};
 use super::secret::{Rule, Who};
 use super::server::{Command, mentioned};
 use crate::notification::Name;
@@ -120,7 +121,7 @@ fn entry(raw: Placed<RawEntry>, known: &Known<'_>, mentions: &mut Vec<Placed<Nam
             Declared::default()
         }
         (Some(path), None) => outbox::of_operator_manifest(&path, known.folder, report),
-        (None, Some(inline)) => declared_inline(inline.value, report),
+        (None, Some(inline)) => declared_inline(inline, report),
         (None, None) => Declared::default(),
     };
     let is_for_all = !raw.given.has("workspaces");
@@ -128,8 +129,17 @@ fn entry(raw: Placed<RawEntry>, known: &Known<'_>, mentions: &mut Vec<Placed<Nam
     Entry { transport, signs_in, declares, declared, workspaces: (!is_for_all).then_some(workspaces) }
 }
 
-fn declared_inline(raw: RawEntryOutbox, report: &mut Report) -> Declared {
+fn declared_inline(raw: Placed<RawEntryOutbox>, report: &mut Report) -> Declared {
+    let Placed { at, value: raw } = raw;
     outbox::check_description(raw.description.as_ref(), report);
+    let given = Given { resource: raw.resource.as_ref().map(|uri| &uri.at), manifest: None };
+    if let Some(declared) = push::check((raw.push, raw.levels), given, report) {
+        return declared;
+    }
+    if !["resource", "push", "levels"].into_iter().any(|way| raw.given.has(way)) && raw.given.is_clean() {
+        let message = "an outbox needs `resource` (its URI); or write `push: true` for a server with a push queue";
+        report.mistake(&at, Code::MissingKey.says(message));
+    }
     Declared::inline(raw.resource.map(|uri| uri.value.0))
 }
 

@@ -67,6 +67,8 @@ fn connector(
     (workspace, server): (&Name, &Server),
     report: &mut Report,
 ) -> Option<Connector> {
+    let paced = raw.value.poll.as_ref().filter(|own| own.value.given.has("floor") || own.value.given.has("base"));
+    let poll_at = paced.map(|own| own.at.clone());
     let poll = raw.value.poll.take().map_or(Some(server.poll), |own| own_poll(own, &server.poll, report));
     let notifications = raw.value.notifications.take();
     let ceiling = raw.value.ceiling.take();
@@ -74,9 +76,14 @@ fn connector(
     let own = notifications.map(|raw| outbox::check(raw, report)).unwrap_or_default();
     let is_of_catalog = raw.value.catalog.is_some();
     let (transport, declared) = reached(raw, notifications_at, (workspace, server), report)?;
-    let Declared { outbox, not_polled } = declared.unwrap_or(own);
+    let Declared { outbox, push, not_polled } = declared.unwrap_or(own);
+    if let Some(at) = poll_at.filter(|_| push.is_some()) {
+        let message = "a push queue says by itself when there is something: of `poll` only `ceiling` counts, the longest wait \
+                       between two looks at the queue";
+        report.warning(&at, Code::NoEffect.says(message));
+    }
     let (name, ceiling) = (name.clone(), ceiling?.value);
-    Some(Connector { name, transport, is_of_catalog, outbox, not_polled, ceiling, poll: poll? })
+    Some(Connector { name, transport, is_of_catalog, outbox, push, not_polled, ceiling, poll: poll? })
 }
 
 /// How the connector is reached, and the outbox that an entry of the catalog declares for it.

@@ -10,6 +10,7 @@ mod mail;
 mod outbox;
 mod overlap;
 mod plugins;
+mod push;
 mod reach;
 mod retention;
 mod route;

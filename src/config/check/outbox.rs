@@ -2,12 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::super::Push;
 use super::super::code::Code;
 use super::super::load::Folder;
 use super::super::manifest::{self, Manifest};
 use super::super::raw::RawOutbox;
 use super::super::read::{Placed, Text};
 use super::super::source::Report;
+use super::push::{self, Given};
 use super::server::path_of;
 
 /// Longest description of an outbox, in characters: it is a remark for people.
@@ -18,6 +20,8 @@ const DESCRIPTION_CHARS_MAX: usize = 500;
 pub(super) struct Declared {
     /// The outbox to poll.
     pub outbox: Option<String>,
+    /// The queue to follow, in place of an outbox.
+    pub push: Option<Push>,
     /// Why there is none although one was asked for.
     pub not_polled: Option<String>,
 }
@@ -25,7 +29,7 @@ pub(super) struct Declared {
 impl Declared {
     /// The outbox of this URI.
     pub(super) fn inline(uri: Option<String>) -> Self {
-        Self { outbox: uri, not_polled: None }
+        Self { outbox: uri, ..Self::default() }
     }
 }
 
@@ -33,6 +37,13 @@ impl Declared {
 pub(super) fn check(raw: Placed<RawOutbox>, report: &mut Report) -> Declared {
     let Placed { at, value: raw } = raw;
     check_description(raw.description.as_ref(), report);
+    let given = Given {
+        resource: raw.resource.as_ref().map(|uri| &uri.at),
+        manifest: raw.manifest.as_ref().map(|path| &path.at),
+    };
+    if let Some(declared) = push::check((raw.push, raw.levels), given, report) {
+        return declared;
+    }
     match (raw.resource, raw.manifest) {
         (Some(_), Some(manifest)) => {
             report.mistake(
@@ -42,9 +53,10 @@ pub(super) fn check(raw: Placed<RawOutbox>, report: &mut Report) -> Declared {
             Declared::default()
         }
         (resource, None) => {
-            let is_missing = !raw.given.has("resource") && !raw.given.has("manifest") && raw.given.is_clean();
-            if is_missing {
-                let message = "an outbox needs `resource` (its URI) or `manifest` (the manifest.json of a bundle)";
+            let ways = ["resource", "manifest", "push", "levels"];
+            if !ways.into_iter().any(|way| raw.given.has(way)) && raw.given.is_clean() {
+                let message = "an outbox needs `resource` (its URI) or `manifest` (the manifest.json of a bundle); or write \
+                               `push: true` for a server with a push queue";
                 report.mistake(&at, Code::MissingKey.says(message));
             }
             Declared::inline(resource.map(|uri| uri.value.0))
@@ -97,7 +109,7 @@ fn declared(found: Manifest, path: &Placed<Text>, report: &mut Report) -> Declar
         Err(why) => {
             let why = format!("{}: {why}", shown(path));
             report.warning(&path.at, Code::NoOutbox.says(format!("no outbox is polled: {why}")));
-            Declared { outbox: None, not_polled: Some(why) }
+            Declared { not_polled: Some(why), ..Declared::default() }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::OAuthGrant;
 use super::super::read::{Map, Placed, Text};
 use super::super::section::Need::{Default, Optional, Required};
 use super::super::section::section;
-use super::super::values::{ClientId, ConnectorUrl, HeaderName, OutboxUri, Scope, Span};
+use super::super::values::{ClientId, ConnectorUrl, EventName, HeaderName, OutboxUri, Scope, Span};
 use crate::notification::{Level, Name};
 
 /// Said where hooks are looked for and cannot stand.
@@ -28,7 +28,7 @@ section! {
         "catalog" => catalog: Name, Optional;
         /// How to sign in to the `url`, or to an entry of the catalog that does not say it itself.
         "auth" => auth: RawAuth, Optional;
-        /// The outbox it declares. Without it the connector is not polled.
+        /// The outbox it declares, or its push queue. Without it nothing is fetched from the connector.
         "notifications" => notifications: RawOutbox, Optional;
         /// The highest level that what it says may have.
         "ceiling" => ceiling: Level, Default("info");
@@ -102,17 +102,23 @@ section! {
 }
 
 section! {
-    /// The outbox that a connector declares.
+    /// The outbox that a connector declares, or that it has a push queue.
     struct RawOutbox {
-        /// Its URI. A scheme of its own, no `?` and no `#`, at most 512 characters. This or `manifest` is required.
+        /// Its URI. A scheme of its own, no `?` and no `#`, at most 512 characters. This, `manifest` or `push` is required.
         "resource" => resource: OutboxUri, Optional;
-        /// The manifest.json of a bundle, which declares the outbox, in the folder of this file or below. This or
-        /// `resource` is required.
+        /// The manifest.json of a bundle, which declares the outbox, in the folder of this file or below. This,
+        /// `resource` or `push` is required.
         "manifest" => manifest: Text, Optional;
+        /// `true` where the server has no outbox but a push queue: the extension `io.stagewise/push-notifications`. Not
+        /// beside `resource` or `manifest`.
+        "push" => push: bool, Optional;
+        /// The level of what the queue brings, by the type of the event, at most 200. A run of white space in a type is
+        /// written `_`. `info` for all others; the `ceiling` caps it. Only beside `push`.
+        "levels" => levels: Map<EventName, Level>, Optional;
         /// What it holds, for people, at most 500 characters.
         "description" => description: Text, Optional;
     }
-    not yet: ["push"]
+    not yet: []
     elsewhere: {
         "hooks": HOOKS,
         "lifecycle": HOOKS,
@@ -120,6 +126,7 @@ section! {
     examples: [
         r#"{ resource: "acme://notifications" }"#,
         "{ manifest: registrar/manifest.json, description: Domains and replies }",
+        "{ push: true, levels: { process.exited: attention } }",
     ]
 }
 

@@ -3,9 +3,9 @@
 use super::super::read::{Map, Placed, Text, Whole};
 use super::super::section::Need::{Default, Optional, Required};
 use super::super::section::section;
-use super::super::values::{ConnectorUrl, Listen, Network, OutboxUri, PublicUrl, Span, Store, VariableName};
+use super::super::values::{ConnectorUrl, EventName, Listen, Network, OutboxUri, PublicUrl, Span, Store, VariableName};
 use super::{RawAuth, RawMail, RawPlugins, RawRetention, RawSecret};
-use crate::notification::Name;
+use crate::notification::{Level, Name};
 
 /// Most reads of one workspace in a minute: a hundred connectors, each read a thousand times. More would be a mistake of
 /// writing, and no budget.
@@ -140,10 +140,16 @@ section! {
 }
 
 section! {
-    /// The outbox of an entry.
+    /// The outbox of an entry, or that it has a push queue.
     struct RawEntryOutbox {
-        /// Its URI. A scheme of its own, no `?` and no `#`, at most 512 characters.
-        "resource" => resource: OutboxUri, Required;
+        /// Its URI. A scheme of its own, no `?` and no `#`, at most 512 characters. This or `push` is required.
+        "resource" => resource: OutboxUri, Optional;
+        /// `true` where the server has no outbox but a push queue: the extension `io.stagewise/push-notifications`. Not
+        /// beside `resource`.
+        "push" => push: bool, Optional;
+        /// The level of what the queue brings, by the type of the event, at most 200. A run of white space in a type is
+        /// written `_`. `info` for all others; the `ceiling` caps it. Only beside `push`.
+        "levels" => levels: Map<EventName, Level>, Optional;
         /// What it holds, for people, at most 500 characters.
         "description" => description: Text, Optional;
     }
@@ -155,5 +161,6 @@ section! {
     }
     examples: [
         r#"{ resource: "acme://notifications", description: Domains and replies }"#,
+        "{ push: true, levels: { process.exited: attention } }",
     ]
 }

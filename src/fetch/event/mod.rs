@@ -9,6 +9,7 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::json::{self, Kind, fields, kind};
@@ -63,9 +64,7 @@ pub fn judge(event: &RawValue) -> Result<Judged, Reason> {
 
     let event_id = named(Field::EventId, required(Field::EventId, event_id)?, EVENT_ID_CHARS_MAX)?;
     let name = named(Field::Name, required(Field::Name, name)?, NAME_CHARS_MAX)?;
-    let timestamp = string(Field::Timestamp, required(Field::Timestamp, timestamp)?)?;
-    let timestamp =
-        moment::parse(&timestamp).ok_or_else(|| Reason::NotAMoment { found: reason::beginning(&timestamp) })?;
+    let timestamp = moment_of(Field::Timestamp, timestamp)?;
     let data = payload(required(Field::Data, data)?)?.to_owned();
     let cursor = optional(cursor).map(position).transpose()?;
     let block = block(meta)?;
@@ -76,6 +75,12 @@ pub fn judge(event: &RawValue) -> Result<Judged, Reason> {
         event: Event { event_id, name, timestamp, level, subject, title, body, link, data, content: None },
         cursor,
     })
+}
+
+/// The moment that a required field names.
+pub(super) fn moment_of(field: Field, value: Option<&RawValue>) -> Result<Timestamp, Reason> {
+    let text = string(field, required(field, value)?)?;
+    moment::parse(&text).ok_or_else(|| Reason::NotAMoment { field, found: reason::beginning(&text) })
 }
 
 /// The `eventId` of an event that may be dropped, where it has one, shortened for a message.
@@ -120,7 +125,7 @@ fn level_of(value: &RawValue) -> Result<Level, Reason> {
     Level::parse(&level).ok_or_else(|| Reason::NotALevel { found: reason::beginning(&level) })
 }
 
-fn link_to(value: &RawValue) -> Result<String, Reason> {
+pub(super) fn link_to(value: &RawValue) -> Result<String, Reason> {
     let link = bounded(Field::LinkResource, value, LINK_CHARS_MAX)?;
     without(Field::LinkResource, &link, char::is_control)?;
     let scheme = scheme_of(&link).ok_or(Reason::NoScheme)?;
@@ -139,22 +144,22 @@ fn scheme_of(uri: &str) -> Option<&str> {
 }
 
 /// A name stands in for a title that is missing. It may hold what no title may, and then still is not empty.
-fn title_from(name: &str) -> String {
+pub(super) fn title_from(name: &str) -> String {
     let title = text::line(name, LINE_CHARS_MAX);
     if title.is_empty() { name.to_owned() } else { title }
 }
 
 /// A string that names something: not empty, bounded, without control characters, and without white space in `name`.
-fn named(field: Field, value: &RawValue, chars_max: usize) -> Result<String, Reason> {
+pub(super) fn named(field: Field, value: &RawValue, chars_max: usize) -> Result<String, Reason> {
     let name = bounded(field, value, chars_max)?;
     without(field, &name, |found| found.is_control() || (field == Field::Name && found.is_whitespace()))?;
     Ok(name)
 }
 
-fn payload(value: &RawValue) -> Result<&str, Reason> {
+pub(super) fn payload(value: &RawValue) -> Result<&str, Reason> {
     let data = object(Field::Data, value)?;
     match json::depth(value) {
-        levels if levels > DATA_DEPTH_MAX => Err(Reason::TooDeep { levels }),
+        levels if levels > DATA_DEPTH_MAX => Err(Reason::TooDeep { field: Field::Data, levels }),
         _ => Ok(data),
     }
 }
@@ -179,17 +184,17 @@ fn without(field: Field, text: &str, forbidden: impl Fn(char) -> bool) -> Result
     }
 }
 
-fn required(field: Field, value: Option<&RawValue>) -> Result<&RawValue, Reason> {
+pub(super) fn required(field: Field, value: Option<&RawValue>) -> Result<&RawValue, Reason> {
     value.ok_or(Reason::Missing(field))
 }
 
 /// `null` in an optional field means that it is absent.
-fn optional(value: Option<&RawValue>) -> Option<&RawValue> {
+pub(super) fn optional(value: Option<&RawValue>) -> Option<&RawValue> {
     value.filter(|value| kind(value) != Kind::Null)
 }
 
 /// A string that identifies something, exactly.
-fn string(field: Field, value: &RawValue) -> Result<String, Reason> {
+pub(super) fn string(field: Field, value: &RawValue) -> Result<String, Reason> {
     typed(field, value, Kind::String)?;
     json::string(value).map(Into::into).ok_or(Reason::NotText(field))
 }
@@ -200,7 +205,7 @@ fn shown(field: Field, value: &RawValue) -> Result<std::borrow::Cow<'_, str>, Re
     json::text(value).ok_or(Reason::NotText(field))
 }
 
-fn object(field: Field, value: &RawValue) -> Result<&str, Reason> {
+pub(super) fn object(field: Field, value: &RawValue) -> Result<&str, Reason> {
     typed(field, value, Kind::Object).map(|()| value.get())
 }
 

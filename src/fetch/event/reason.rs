@@ -34,6 +34,14 @@ pub enum Field {
     Link,
     /// `resource` of the link.
     LinkResource,
+    /// `type` of an event of a push queue.
+    Type,
+    /// `createdAt` of an event of a push queue.
+    CreatedAt,
+    /// `sourceId` of an event of a push queue.
+    SourceId,
+    /// `content` of an event of a push queue.
+    Content,
 }
 
 impl fmt::Display for Field {
@@ -52,6 +60,10 @@ impl fmt::Display for Field {
             Self::Body => "body",
             Self::Link => "link",
             Self::LinkResource => "link.resource",
+            Self::Type => "type",
+            Self::CreatedAt => "createdAt",
+            Self::SourceId => "sourceId",
+            Self::Content => "content",
         })
     }
 }
@@ -62,8 +74,10 @@ impl Field {
         let string = |chars_max| format!("a string of 1 to {chars_max} characters");
         match self {
             Self::EventId => string(EVENT_ID_CHARS_MAX),
-            Self::Name => string(NAME_CHARS_MAX),
-            Self::Timestamp => "a string such as \"2026-09-01T18:42:10Z\"".to_owned(),
+            Self::Name | Self::Type => string(NAME_CHARS_MAX),
+            Self::SourceId => "a string, or left out".to_owned(),
+            Self::Content => "an array of content blocks, or left out".to_owned(),
+            Self::Timestamp | Self::CreatedAt => "a string such as \"2026-09-01T18:42:10Z\"".to_owned(),
             Self::Data => "an object".to_owned(),
             Self::Cursor => format!("{}, or left out", string(CURSOR_CHARS_MAX)),
             Self::Meta | Self::Block => "an object, or left out".to_owned(),
@@ -83,8 +97,10 @@ pub enum Reason {
         /// Its bytes.
         bytes: usize,
     },
-    /// `data` nests deeper than [`DATA_DEPTH_MAX`].
+    /// A field nests deeper than [`DATA_DEPTH_MAX`].
     TooDeep {
+        /// Which.
+        field: Field,
         /// Its levels.
         levels: usize,
     },
@@ -126,6 +142,8 @@ pub enum Reason {
     NotText(Field),
     /// The timestamp cannot be read.
     NotAMoment {
+        /// Which field.
+        field: Field,
         /// What it says, cut.
         found: String,
     },
@@ -149,10 +167,10 @@ impl fmt::Display for Reason {
             Self::TooLarge { bytes } => {
                 write!(out, "the event has {bytes} bytes; one event may have at most {EVENT_BYTES_MAX}")
             }
-            Self::TooDeep { levels } => {
+            Self::TooDeep { field, levels } => {
                 write!(
                     out,
-                    "data nests {levels} levels deep; it may nest at most {DATA_DEPTH_MAX}, as deep as readers of JSON go"
+                    "{field} nests {levels} levels deep; it may nest at most {DATA_DEPTH_MAX}, as deep as readers of JSON go"
                 )
             }
             Self::NotAnObject { found } => write!(out, "the event is {found}; it must be an object"),
@@ -170,9 +188,9 @@ impl fmt::Display for Reason {
             Self::NotText(field) => {
                 write!(out, "{field} holds half a surrogate pair, which is no text; it must be {}", field.wanted())
             }
-            Self::NotAMoment { found } => write!(
+            Self::NotAMoment { field, found } => write!(
                 out,
-                "timestamp is {found:?}; it must be RFC 3339 or ISO 8601 with date, `T`, time, and `Z` or an offset \
+                "{field} is {found:?}; it must be RFC 3339 or ISO 8601 with date, `T`, time, and `Z` or an offset \
                  such as `+02:00`, as in \"2026-09-01T18:42:10Z\""
             ),
             Self::NotALevel { found } => {

@@ -22,6 +22,8 @@ use super::fault::Faults;
 use super::heard::Heard;
 use super::lines::as_number;
 use super::streams::{Kind, Streams};
+use super::tap::Tap;
+use super::{tap, verbatim};
 use crate::fetch::outbox::ReadError;
 
 pub(super) type Failure = StreamableHttpError<reqwest::Error>;
@@ -37,6 +39,8 @@ pub(super) struct Client {
     faults: Faults,
     heard: Arc<Heard>,
     streams: Arc<Streams>,
+    /// Takes what of a push queue must stay as it came.
+    tap: Option<Arc<Tap>>,
 }
 
 impl Client {
@@ -49,7 +53,12 @@ impl Client {
     ) -> Self {
         let heard = Arc::new(Heard::default());
         let streams = Arc::new(Streams::new(waits, Arc::clone(&heard)));
-        Self { inner, credential, headers, faults, heard, streams }
+        Self { inner, credential, headers, faults, heard, streams, tap: None }
+    }
+
+    /// The same, with what is a push queue's taken out by this.
+    pub(super) fn tapped(self, tap: Option<Arc<Tap>>) -> Self {
+        Self { tap, ..self }
     }
 
     pub(super) fn heard(&self) -> Arc<Heard> {
@@ -117,6 +126,13 @@ impl Client {
         .await
     }
 
+    fn tapped_stream(&self, stream: BoxedSseResponse) -> BoxedSseResponse {
+        match &self.tap {
+            Some(tap) => tap::tapped(stream, Arc::clone(tap)),
+            None => stream,
+        }
+    }
+
     /// Brings an answer into the form the library expects: it waits in vain for an answer with another id.
     fn correlated(
         &self,
@@ -125,7 +141,8 @@ impl Client {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         match (asked, answer) {
             (_, StreamableHttpPostResponse::Sse(stream, session)) => {
-                Ok(StreamableHttpPostResponse::Sse(self.streams.watched(stream, Kind::Answer), session))
+                let stream = self.tapped_stream(self.streams.watched(stream, Kind::Answer));
+                Ok(StreamableHttpPostResponse::Sse(stream, session))
             }
             // An error that answers a request by itself is meant for it, whatever its id.
             (Some(asked), StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session)) => {
@@ -161,7 +178,11 @@ fn is_about_hints(message: &ClientJsonRpcMessage) -> bool {
 
 fn opens_a_stream(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else { return false };
-    matches!(request.request, ClientRequest::SubscriptionsListenRequest(_))
+    match &request.request {
+        ClientRequest::SubscriptionsListenRequest(_) => true,
+        ClientRequest::CustomRequest(request) => request.method == tap::LISTEN,
+        _ => false,
+    }
 }
 
 fn begins_a_session(message: &ClientJsonRpcMessage) -> bool {
@@ -196,15 +217,19 @@ impl StreamableHttpClient for Client {
         let headers = self.with_ours(headers);
         let (is_trouble, is_beginning) = (!is_about_hints(&message), begins_a_session(&message));
         let client = if opens_a_stream(&message) { &self.inner.streams } else { &self.inner.answers };
-        let asked = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
+        let (mut asked, mut verbatim) = (None, None);
+        if let JsonRpcMessage::Request(request) = &message {
+            asked = Some(request.id.clone());
+            verbatim = self.tap.clone().filter(|tap| tap.asks(request));
+        }
         let answer = self
             .signed(|token| {
                 let (inner, uri, message) = (client.clone(), Arc::clone(&uri), message.clone());
-                let (session_id, headers) = (session_id.clone(), headers.clone());
+                let (session_id, headers, verbatim) = (session_id.clone(), headers.clone(), verbatim.clone());
                 async move {
+                    if let Some(tap) = verbatim {
+                        return verbatim::post(&inner, &uri, &message, (session_id, token, headers), &tap).await;
+                    }
                     inner.post_message_with_response_limits(uri, message, session_id, token, headers, limits).await
                 }
             })
@@ -261,7 +286,7 @@ impl StreamableHttpClient for Client {
             let (uri, session_id) = (Arc::clone(&uri), session_id.clone());
             let failure =
                 match self.open_stream(uri, session_id, last_event_id.clone(), headers.clone(), bytes_max).await {
-                    Ok(stream) => return Ok(self.streams.watched(stream, kind)),
+                    Ok(stream) => return Ok(self.tapped_stream(self.streams.watched(stream, kind))),
                     Err(failure) => failure,
                 };
             if kind == Kind::Answer {

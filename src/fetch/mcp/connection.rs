@@ -18,6 +18,7 @@ use super::fault::Faults;
 use super::heard::Heard;
 use super::hints::{Handler, Hints};
 use super::stdio::Process;
+use super::tap::Tap;
 use crate::fetch::outbox::ReadError;
 
 /// Requests run over it side by side.
@@ -31,6 +32,8 @@ pub(super) struct Connection {
     pub carrier: Carrier,
     /// The revision that the server speaks, where it says.
     pub spoken: Option<String>,
+    /// What came of a push queue, where it leads to one.
+    pub tap: Option<Arc<Tap>>,
 }
 
 /// What a connection runs over.
@@ -48,8 +51,9 @@ impl Connection {
         handler: Handler,
         carrier: Carrier,
         spoken: Option<String>,
+        tap: Option<Arc<Tap>>,
     ) -> Self {
-        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), handler, carrier, spoken }
+        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), handler, carrier, spoken, tap }
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -92,8 +96,13 @@ impl Connection {
         self.exchange(self.peer.call_tool_once(call), most, faults, Faults::of_calling).await
     }
 
+    /// The way to ask for anything else.
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        &self.peer
+    }
+
     /// What a request comes to. Giving it up tells the server that the answer is not wanted any more.
-    async fn exchange<T>(
+    pub(super) async fn exchange<T>(
         &self,
         request: impl Future<Output = Result<T, ServiceError>>,
         most: Duration,

@@ -28,6 +28,7 @@ fn outbox_with(
         name: "registrar".parse().unwrap(),
         transport: Transport::Http { url: url.parse().unwrap(), auth, headers, private },
         outbox: Some("acme://n".to_owned()),
+        push: None,
         not_polled: None,
         ceiling: Level::Info,
         poll: Poll::default(),

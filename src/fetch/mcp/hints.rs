@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, Implementation, ResourceUpdatedNotificationParam,
+    ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonObject, ResourceUpdatedNotificationParam,
     SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use super::again::{Again, Waits};
 use super::heard::Heard;
+use crate::fetch::queue::EXTENSION;
 
 /// How long a server may take to accept a subscription.
 const SUBSCRIBE_TIME_MAX: Duration = Duration::from_secs(10);
@@ -33,12 +34,14 @@ struct Said {
 #[derive(Clone, Debug)]
 pub(super) struct Handler {
     outbox: Arc<str>,
+    /// Whether we speak the extension of push queues.
+    is_pushed: bool,
     said: Arc<Said>,
 }
 
 impl Handler {
-    pub(super) fn new(outbox: &Arc<str>) -> Self {
-        Self { outbox: Arc::clone(outbox), said: Arc::default() }
+    pub(super) fn new(outbox: &Arc<str>, is_pushed: bool) -> Self {
+        Self { outbox: Arc::clone(outbox), is_pushed, said: Arc::default() }
     }
 
     /// The server says that this resource changed.
@@ -52,7 +55,11 @@ impl Handler {
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let ourselves = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), ourselves)
+        let mut capabilities = ClientCapabilities::default();
+        if self.is_pushed {
+            capabilities.extensions = Some([(EXTENSION.to_owned(), JsonObject::new())].into());
+        }
+        ClientConfig::new(capabilities, ourselves)
     }
 
     async fn on_resource_updated(

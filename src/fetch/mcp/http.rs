@@ -16,6 +16,7 @@ use super::credential::Credential;
 use super::fault::Faults;
 use super::heard::Heard;
 use super::streams::AtOnce;
+use super::tap::Tap;
 use crate::config::Secret;
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
@@ -112,10 +113,11 @@ impl Endpoint {
     pub(super) fn transport(
         &self,
         faults: &Faults,
+        tap: Option<Arc<Tap>>,
     ) -> Result<(StreamableHttpClientTransport<Client>, Arc<Heard>), ReadError> {
         let client = self.clients.of(&self.workspace, self.is_private)?;
         let (credential, headers) = (self.credential.clone(), Arc::clone(&self.headers));
-        let client = Client::new(client, credential, headers, faults.clone(), self.waits);
+        let client = Client::new(client, credential, headers, faults.clone(), self.waits).tapped(tap);
         let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .max_json_response_size(MESSAGE_BYTES_MAX)
             .max_sse_event_size(MESSAGE_BYTES_MAX)

@@ -24,6 +24,7 @@ mod http_tests;
 mod lines;
 mod link;
 pub mod oauth;
+mod queue;
 mod seen;
 #[cfg(test)]
 mod session_tests;
@@ -34,9 +35,11 @@ mod stdio_tests;
 mod streams;
 #[cfg(test)]
 mod streams_tests;
+mod tap;
 mod tools;
 #[cfg(test)]
 mod tools_tests;
+mod verbatim;
 mod way;
 mod words;
 
@@ -57,6 +60,7 @@ use connection::{Carrier, Connection};
 use era::Era;
 use hints::Hints;
 use link::Link;
+pub use queue::McpQueue;
 pub use tools::{Connectors, Known, Server};
 use way::Way;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::fault::Faults;
 use super::lines::Lines;
 use super::seen::{Alarm, Seen};
 use super::stderr::{LastWords, Listener};
+use super::tap::Tap;
 use super::{MESSAGE_BYTES_MAX, Times};
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
@@ -70,7 +72,7 @@ impl Program {
     }
 
     /// Starts it, in a process group of its own.
-    pub(super) fn start(&self, faults: &Faults) -> Result<(Process, Pipes), ReadError> {
+    pub(super) fn start(&self, faults: &Faults, tap: Option<Arc<Tap>>) -> Result<(Process, Pipes), ReadError> {
         let cannot = |why: &str| {
             let (program, directory) = (&self.written, self.directory.display());
             ReadError::NotConnected(format!("`{program}` cannot be started in {directory}: {why}; check `commands`"))
@@ -91,7 +93,7 @@ impl Program {
         let mut tasks = JoinSet::new();
         tasks.spawn(wait(child, pid, listener.clone(), ended_sender));
         tasks.spawn(listener.listen(stderr));
-        let transport = Lines::new(stdout, stdin, MESSAGE_BYTES_MAX, seen.clone());
+        let transport = Lines::new(stdout, stdin, MESSAGE_BYTES_MAX, seen.clone()).tapped(tap);
         let (workspace, source) = (self.workspace.clone(), self.source.clone());
         let process = Process {
             name: self.name(),

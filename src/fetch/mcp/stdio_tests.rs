@@ -36,6 +36,7 @@ pub(super) fn run(words: &[&str], env: &[(&str, &str)], times: Times) -> McpOutb
             directory: std::env::temp_dir(),
         },
         outbox: Some("acme://n".to_owned()),
+        push: None,
         not_polled: None,
         ceiling: Level::Info,
         poll: Poll::default(),

@@ -16,7 +16,7 @@ use super::called::{self, request, said, trouble, unready};
 use super::era::Era;
 use super::link::{CALLS_MAX, Link};
 use super::way::Way;
-use super::{Common, McpOutbox};
+use super::{Common, McpOutbox, McpQueue};
 use crate::config::{Auth, Config, Connector, Secret, Transport};
 use crate::fetch::outbox::ReadError;
 use crate::notification::Name;
@@ -54,6 +54,7 @@ pub struct Server {
 struct MadeFrom {
     transport: Transport,
     outbox: Option<String>,
+    is_pushed: bool,
     secrets: Vec<Option<Secret>>,
 }
 
@@ -69,7 +70,8 @@ impl MadeFrom {
             }
         }
         let secrets = named.into_iter().map(|name| secrets.get(name).cloned()).collect();
-        Self { transport: connector.transport.clone(), outbox: connector.outbox.clone(), secrets }
+        let (transport, outbox) = (connector.transport.clone(), connector.outbox.clone());
+        Self { transport, outbox, is_pushed: connector.push.is_some(), secrets }
     }
 }
 
@@ -87,6 +89,16 @@ impl Server {
     /// As [`McpOutbox::new`].
     pub fn outbox(&self) -> Result<McpOutbox, ReadError> {
         self.caller.as_ref().map(Caller::outbox).map_err(Clone::clone)
+    }
+}
+
+impl Server {
+    /// The push queue of the connector.
+    ///
+    /// # Errors
+    /// As [`McpOutbox::new`].
+    pub fn queue(&self) -> Result<McpQueue, ReadError> {
+        self.caller.as_ref().map(Caller::queue).map_err(Clone::clone)
     }
 }
 
@@ -204,7 +216,7 @@ impl Caller {
         Self {
             way,
             program,
-            is_polled: connector.outbox.is_some(),
+            is_polled: connector.is_fetched_from(),
             turns: Semaphore::new(CALLS_MAX as usize),
             idle: Mutex::default(),
             spoken: Mutex::default(),
@@ -214,6 +226,11 @@ impl Caller {
     /// The outbox of its server.
     pub(super) fn outbox(&self) -> McpOutbox {
         McpOutbox::over(self.program.clone().unwrap_or_else(|| self.link()))
+    }
+
+    /// The push queue of its server.
+    fn queue(&self) -> McpQueue {
+        McpQueue::over(self.program.clone().unwrap_or_else(|| self.link()))
     }
 
     /// A link of its own.

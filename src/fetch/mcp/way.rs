@@ -12,6 +12,7 @@ use super::hints::Handler;
 use super::http::{Endpoint, Signature};
 use super::oauth::{Account, Tokens};
 use super::stdio::Program;
+use super::tap::Tap;
 use super::{Common, Times, words};
 use crate::config::{Auth, Connector, Secret, Transport};
 use crate::fetch::outbox::ReadError;
@@ -28,6 +29,8 @@ pub(super) struct Way {
     pub faults: Faults,
     /// The bare URI of the outbox, if it has one.
     resource: Arc<str>,
+    /// Whether it leads to a push queue.
+    is_pushed: bool,
 }
 
 #[derive(Debug)]
@@ -73,6 +76,7 @@ impl Way {
             times: *times,
             faults: Faults::new(hidden, clock.clone()),
             resource: connector.outbox.as_deref().unwrap_or_default().into(),
+            is_pushed: connector.push.is_some(),
         })
     }
 
@@ -80,7 +84,7 @@ impl Way {
     #[cfg(test)]
     pub(super) fn to(endpoint: Endpoint, times: Times) -> Self {
         let faults = Faults::new(Vec::new(), crate::clock::Clock::system());
-        Self { server: Arc::new(Server::Http(endpoint)), times, faults, resource: "acme://n".into() }
+        Self { server: Arc::new(Server::Http(endpoint)), times, faults, resource: "acme://n".into(), is_pushed: false }
     }
 
     /// Whether the server is a program of ours.
@@ -90,10 +94,11 @@ impl Way {
 
     /// Makes a connection that begins so.
     pub(super) async fn connect(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, ReadError> {
-        let handler = Handler::new(&self.resource);
+        let handler = Handler::new(&self.resource, self.is_pushed);
+        let tap = self.is_pushed.then(Tap::new);
         let (service, carrier) = match &*self.server {
             Server::Stdio(program) => {
-                let (process, transport) = program.start(&self.faults)?;
+                let (process, transport) = program.start(&self.faults, tap.clone())?;
                 let service = connection::serve(handler.clone(), transport, lifecycle, self.times.connect);
                 let served = process.while_it_runs(service, &self.faults).await;
                 match served.and_then(|served| served.map_err(|error| self.refused(error))) {
@@ -102,7 +107,7 @@ impl Way {
                 }
             }
             Server::Http(endpoint) => {
-                let (transport, heard) = endpoint.transport(&self.faults)?;
+                let (transport, heard) = endpoint.transport(&self.faults, tap.clone())?;
                 let served = connection::serve(handler.clone(), transport, lifecycle, self.times.connect).await;
                 let service = served.map_err(|error| endpoint.explain(heard.explain(self.refused(error))))?;
                 (service, Carrier::Http(heard))
@@ -112,7 +117,7 @@ impl Way {
         service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         let spoken = service.peer().peer_info().map(|server| server.protocol_version.to_string());
         let spoken = spoken.map(|spoken| self.faults.fit(&spoken).chars().take(REVISION_CHARS_MAX).collect());
-        Ok(Connection::new(service, handler, carrier, spoken))
+        Ok(Connection::new(service, handler, carrier, spoken, tap))
     }
 
     /// Says more about an error.

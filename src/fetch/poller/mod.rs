@@ -5,14 +5,14 @@
 
 #[cfg(test)]
 mod configured_tests;
-mod failure;
+pub(super) mod failure;
 #[cfg(test)]
 mod protocol_tests;
 #[cfg(test)]
-mod stage_for_tests;
-mod status;
+pub(super) mod stage_for_tests;
+pub(super) mod status;
 #[cfg(test)]
-mod store_for_tests;
+pub(super) mod store_for_tests;
 mod take;
 mod tally;
 mod tell;
@@ -27,15 +27,15 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, later, until};
-use crate::config::{Config, Connector, Poll, Workspace};
+use crate::config::{Config, Poll};
 use crate::fetch::budget::Budget;
+use crate::fetch::ledger::Ledger;
 use crate::fetch::outbox::Outbox;
 use crate::fetch::pace::first_wait;
-use crate::inbox::{Inbox, Reading};
+use crate::inbox::Inbox;
 use crate::notification::Name;
 use crate::telemetry::Observer;
 use failure::Failure;
-use status::Desk;
 pub use status::{Handle, Polled, State, Status};
 use tally::Tally;
 
@@ -57,19 +57,14 @@ pub struct Shared {
 /// Polls one outbox.
 #[derive(Debug)]
 pub struct Poller {
-    shared: Shared,
-    workspace: Name,
-    source: Name,
+    ledger: Ledger,
     resource: String,
     /// How it is polled, as it was looked at last.
     poll: Poll,
     outbox: Box<dyn Outbox>,
     budget: Arc<Budget>,
-    desk: Desk,
     random: fastrand::Rng,
     position: Position,
-    /// What the inbox keeps about it.
-    reading: Reading,
     /// Reads in a row that brought nothing new.
     empty: u32,
     /// Asked for in one read: fewer than configured while answers are too large.
@@ -115,21 +110,18 @@ impl Poller {
         outbox: Box<dyn Outbox>,
         budget: Arc<Budget>,
     ) -> Option<Self> {
-        let config = Arc::clone(&shared.config.borrow());
-        let (_, connector) = place(&config, workspace, source)?;
+        let ledger = Ledger::new(shared, workspace, source);
+        let config = ledger.config();
+        let (_, connector) = ledger.place(&config)?;
         Some(Self {
             resource: connector.outbox.clone()?,
             events_asked: connector.poll.events_max,
             poll: connector.poll,
-            workspace: workspace.clone(),
-            source: source.clone(),
-            shared,
+            ledger,
             outbox,
             budget,
-            desk: Desk::new(),
             random: fastrand::Rng::new(),
             position: Position::Unknown,
-            reading: Reading::default(),
             empty: 0,
             lost: 0,
             anew_at: None,
@@ -140,7 +132,7 @@ impl Poller {
 
     /// The way to it while it runs.
     pub fn handle(&self) -> Handle {
-        self.desk.handle(&self.workspace, &self.source, &self.budget)
+        self.ledger.desk.handle(&self.ledger.workspace, &self.ledger.source, &self.budget)
     }
 
     /// Reads until it is told to stop. A read under way is given up then, a write is finished, and the connection is
@@ -162,7 +154,7 @@ impl Poller {
     async fn poll(&mut self, stop: &CancellationToken) -> Option<()> {
         let mut due = self.first_due(stop).await?;
         loop {
-            self.desk.update(|status| status.next_at = Some(due));
+            self.ledger.desk.update(|status| status.next_at = Some(due));
             due = match stop.run_until_cancelled(self.cause(due)).await? {
                 Some(cause) => self.turn(cause, stop).await?,
                 None => self.follow(due)?,
@@ -175,24 +167,24 @@ impl Poller {
         let _ = stop.run_until_cancelled(self.find_position()).await?;
         let random = self.random.f64();
         let config = self.config();
-        let (_, connector) = place(&config, &self.workspace, &self.source)?;
-        Some(later(self.now(), first_wait(self.shared.pollers.saturating_sub(1), &connector.poll, random)))
+        let (_, connector) = self.ledger.place(&config)?;
+        Some(later(self.now(), first_wait(self.ledger.shared.pollers.saturating_sub(1), &connector.poll, random)))
     }
 
     /// The configuration that holds now.
     fn config(&self) -> Arc<Config> {
-        Arc::clone(&self.shared.config.borrow())
+        self.ledger.config()
     }
 
     /// When the next turn is due in a configuration that has just changed: a shorter wait counts at once. None when it has
     /// no such connector any more.
     fn follow(&mut self, due: Timestamp) -> Option<Timestamp> {
         let config = self.config();
-        let (_, connector) = place(&config, &self.workspace, &self.source)?;
+        let (_, connector) = self.ledger.place(&config)?;
         let before = std::mem::replace(&mut self.poll, connector.poll);
         self.events_asked = self.events_asked.min(connector.poll.events_max);
         // What waits after a failure may do so because its server asked for it.
-        let is_sooner = connector.poll.base < before.base && self.reading.failures == 0;
+        let is_sooner = connector.poll.base < before.base && self.ledger.reading.failures == 0;
         Some(if is_sooner { due.min(later(self.now(), connector.poll.base)) } else { due })
     }
 
@@ -200,13 +192,13 @@ impl Poller {
     /// failure.
     async fn cause(&mut self, due: Timestamp) -> Option<Cause> {
         let wait = until(self.now(), due);
-        let hints_count = self.reading.failures == 0;
-        let (clock, quiet) = (&self.shared.clock, until(self.now(), self.hints_from));
+        let hints_count = self.ledger.reading.failures == 0;
+        let (clock, quiet) = (&self.ledger.shared.clock, until(self.now(), self.hints_from));
         let hint = async {
             clock.sleep(quiet).await;
             self.outbox.changed().await;
         };
-        let configured = &mut self.shared.config;
+        let configured = &mut self.ledger.shared.config;
         let configured = async {
             if configured.changed().await.is_err() {
                 std::future::pending().await
@@ -214,7 +206,7 @@ impl Poller {
         };
         tokio::select! {
             biased;
-            Some(reply) = self.desk.commands.recv() => Some(Cause::Asked(reply)),
+            Some(reply) = self.ledger.desk.commands.recv() => Some(Cause::Asked(reply)),
             () = clock.sleep(wait) => Some(Cause::Due),
             () = configured => None,
             () = hint, if hints_count => Some(Cause::Hint),
@@ -223,21 +215,13 @@ impl Poller {
 
     async fn find_position(&mut self) -> Result<(), Failure> {
         if self.position == Position::Unknown {
-            self.reading = self.shared.inbox.reading(&self.workspace, &self.source).await.map_err(Failure::Inbox)?;
-            self.position = self.reading.cursor.clone().map_or(Position::Start, Position::After);
-            let reading = self.reading.clone();
-            self.desk.update(|status| status.reading = reading);
+            self.ledger.look_up().await.map_err(Failure::Inbox)?;
+            self.position = self.ledger.reading.cursor.clone().map_or(Position::Start, Position::After);
         }
         Ok(())
     }
 
     fn now(&self) -> Timestamp {
-        self.shared.clock.now()
+        self.ledger.now()
     }
-}
-
-/// The workspace and the connector of these names.
-fn place<'a>(config: &'a Config, workspace: &Name, source: &Name) -> Option<(&'a Workspace, &'a Connector)> {
-    let workspace = config.workspaces.get(workspace)?;
-    Some((workspace, workspace.connectors.get(source)?))
 }

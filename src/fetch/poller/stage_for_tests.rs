@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::store_for_tests::Store;
 use super::*;
-use crate::config::{Access, Plugins, Poll, Route, Target, Transport};
+use crate::config::{Access, Connector, Plugins, Poll, Route, Target, Transport, Workspace};
 use crate::fetch::outbox::ReadError;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::inbox::{Page, Which};
@@ -80,7 +80,7 @@ impl Outbox for Scripted {
 }
 
 #[derive(Debug)]
-pub(super) struct Told(pub(super) mpsc::UnboundedSender<Happening>);
+pub(in crate::fetch) struct Told(pub(in crate::fetch) mpsc::UnboundedSender<Happening>);
 
 impl Observer for Told {
     fn happened(&self, what: &Happening) {
@@ -88,7 +88,7 @@ impl Observer for Told {
     }
 }
 
-pub(super) fn config() -> Config {
+pub(in crate::fetch) fn config() -> Config {
     let matcher = Matcher { level: Some(Level::Attention), ..Matcher::default() };
     let target = Target::plain("target".to_owned(), "slack".parse().unwrap(), serde_json::json!({}));
     let route = Route {
@@ -102,6 +102,7 @@ pub(super) fn config() -> Config {
         name: "registrar".parse().unwrap(),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
         outbox: Some("acme://notifications".to_owned()),
+        push: None,
         not_polled: None,
         ceiling: Level::Attention,
         poll: Poll::default(),

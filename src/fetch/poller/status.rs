@@ -114,19 +114,19 @@ impl Handle {
 
 /// The poller's own end of its [`Handle`]s.
 #[derive(Debug)]
-pub(super) struct Desk {
-    pub(super) status: watch::Sender<Status>,
-    pub(super) commands: mpsc::Receiver<oneshot::Sender<Polled>>,
+pub(in crate::fetch) struct Desk {
+    pub(in crate::fetch) status: watch::Sender<Status>,
+    pub(in crate::fetch) commands: mpsc::Receiver<oneshot::Sender<Polled>>,
     sender: mpsc::Sender<oneshot::Sender<Polled>>,
 }
 
 impl Desk {
-    pub(super) fn new() -> Self {
+    pub(in crate::fetch) fn new() -> Self {
         let (sender, commands) = mpsc::channel(COMMANDS_MAX);
         Self { status: watch::Sender::default(), commands, sender }
     }
 
-    pub(super) fn handle(&self, workspace: &Name, source: &Name, budget: &Arc<Budget>) -> Handle {
+    pub(in crate::fetch) fn handle(&self, workspace: &Name, source: &Name, budget: &Arc<Budget>) -> Handle {
         Handle {
             workspace: workspace.clone(),
             source: source.clone(),
@@ -136,7 +136,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn update(&self, change: impl FnOnce(&mut Status)) {
+    pub(in crate::fetch) fn update(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_modify(change);
     }
 }

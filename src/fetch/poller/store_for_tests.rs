@@ -14,9 +14,9 @@ use crate::route::timing::AtMost;
 
 /// The store, with writes that fail on demand.
 #[derive(Debug)]
-pub(super) struct Store {
-    pub(super) sqlite: SqliteInbox,
-    pub(super) is_full: AtomicBool,
+pub(in crate::fetch) struct Store {
+    pub(in crate::fetch) sqlite: SqliteInbox,
+    pub(in crate::fetch) is_full: AtomicBool,
 }
 
 impl Inbox for Store {

@@ -5,14 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Failure, Poller, Position, State};
-use crate::clock::later;
 use crate::config::{Connector, Workspace};
 use crate::fetch::answer;
 use crate::fetch::batch::{self, Batch, Origin};
+use crate::fetch::ledger::Notices;
 use crate::fetch::notice::Notice;
-use crate::fetch::pace::{self, BREAKER_FAILURES, wait_after};
-use crate::inbox::{Accepted, Ended, Entry, Intake, Told};
-use crate::route::Decision;
+use crate::fetch::pace::{self, wait_after};
+use crate::inbox::{Accepted, Ended, Intake, Told};
 
 const STARTED_ANEW: &str = "The outbox did not know the position any more, or could not answer from it, so reading was \
                             started anew from now. What happened since the last read may be missing.";
@@ -60,13 +59,6 @@ impl Taken {
     }
 }
 
-/// The host's own notices, as they are written and told.
-#[derive(Default)]
-pub(super) struct Notices {
-    pub(super) entries: Vec<Entry>,
-    pub(super) decisions: Vec<Vec<Decision>>,
-}
-
 impl Poller {
     /// Judges, decides and writes; then the position moves.
     pub(super) async fn take(
@@ -107,11 +99,11 @@ impl Poller {
         }
         let mut news = self.news_of_answer(start);
         news.extend(tally.due(origin.received_at));
-        let notices = self.notices(&news, workspace);
+        let notices = self.ledger.notices(&news, workspace);
         batch.intake.notices.clone_from(&notices.entries);
         batch.intake.ended = Ended::Answered { revision: self.outbox.revision(), is_backlog };
 
-        let accepted = self.shared.inbox.accept(batch.intake.clone()).await.map_err(Failure::Inbox)?;
+        let accepted = self.ledger.shared.inbox.accept(batch.intake.clone()).await.map_err(Failure::Inbox)?;
         self.tally = tally;
         let moved = self.move_to(batch.intake.cursor.clone());
         self.answered(start, moved, &batch.intake);
@@ -130,18 +122,13 @@ impl Poller {
 
     fn news_of_answer(&self, start: Start) -> Vec<Notice> {
         let mut news = Vec::new();
-        if self.reading.told != Told::Nothing {
-            news.push(Notice::Recovered { failures: self.reading.failures });
+        if self.ledger.reading.told != Told::Nothing {
+            news.push(Notice::Recovered { failures: self.ledger.reading.failures });
         }
         if start == Start::Anew {
             news.push(Notice::Gap { gaps: 1, why: STARTED_ANEW });
         }
         news
-    }
-
-    fn notices(&self, news: &[Notice], workspace: &Workspace) -> Notices {
-        let (entries, decisions) = batch::notices(news, (workspace, &self.source), self.now());
-        Notices { entries, decisions }
     }
 
     /// Whether that changed the position.
@@ -155,13 +142,13 @@ impl Poller {
 
     /// Keeps in mind what the inbox now keeps.
     fn answered(&mut self, start: Start, moved: bool, intake: &Intake) {
-        if self.reading.failures > 0 {
-            let (workspace, source) = (&self.workspace, &self.source);
+        if self.ledger.reading.failures > 0 {
+            let (workspace, source) = (&self.ledger.workspace, &self.ledger.source);
             tracing::info!(%workspace, %source, "the outbox can be read again");
         }
         self.lost = 0;
         self.anew_at = (start == Start::Anew).then_some(intake.received_at);
-        let reading = &mut self.reading;
+        let reading = &mut self.ledger.reading;
         reading.told = Told::Nothing;
         reading.read_at = Some(intake.received_at);
         reading.failures = 0;
@@ -173,7 +160,7 @@ impl Poller {
             reading.revision = revision.clone().or(reading.revision.take());
             reading.is_backlog = *is_backlog;
         }
-        self.show(State::Ok);
+        self.ledger.show(State::Ok);
     }
 
     /// Keeps and tells a failure. Returns how long to wait from the moment of the failure on, and until when that is.
@@ -182,75 +169,9 @@ impl Poller {
         failure: &Failure,
         (workspace, connector): (&Workspace, &Connector),
     ) -> (Duration, Timestamp) {
-        let now = self.now();
-        let failures = self.reading.failures.saturating_add(1);
-        self.reading.failures = failures;
-        self.reading.failure = Some((now, failure.to_string()));
-        self.show(match failures {
-            _ if failure.is_signed_out() => State::Reauthorize,
-            BREAKER_FAILURES.. => State::Open,
-            _ => State::Failing,
-        });
+        let failures = self.ledger.reading.failures.saturating_add(1);
         let ended = pace::Ended::Failed { reads: failures, retry_after: failure.retry_after() };
         let wait = wait_after(ended, &connector.poll, self.random.f64());
-        let (told, news) = self.news_of_failure(failure, failures);
-        let notices = self.notices(&news, workspace);
-        let kept = self.keep_failure(failure, now, told, &notices).await;
-        self.tell_failure(failure, wait);
-        if let Some(accepted) = kept {
-            self.reading.told = told;
-            self.tell_notices(notices, accepted.notice_seqs);
-        }
-        (wait, later(now, wait))
-    }
-
-    /// Writes the failure and what the admin hears of it.
-    async fn keep_failure(
-        &mut self,
-        failure: &Failure,
-        now: Timestamp,
-        told: Told,
-        notices: &Notices,
-    ) -> Option<Accepted> {
-        if matches!(failure, Failure::Inbox(_)) {
-            // An inbox that cannot be written cannot keep this either.
-            return None;
-        }
-        let intake = Intake {
-            is_first: false,
-            workspace: self.workspace.clone(),
-            source: self.source.clone(),
-            received_at: now,
-            entries: Vec::new(),
-            notices: notices.entries.clone(),
-            cursor: None,
-            ended: Ended::Failed { reason: failure.to_string(), failures: self.reading.failures, told },
-        };
-        let kept = self.shared.inbox.accept(intake).await;
-        if let Err(error) = &kept {
-            let (workspace, source) = (&self.workspace, &self.source);
-            tracing::warn!(%workspace, %source, reason = %error, "the failure could not be kept in the inbox");
-        }
-        kept.ok()
-    }
-
-    /// What the admin hears of a failure, and has heard then.
-    fn news_of_failure(&self, failure: &Failure, failures: u32) -> (Told, Vec<Notice>) {
-        let reason = failure.to_string();
-        if failure.is_signed_out() {
-            let news = Notice::Reauthorize { reason };
-            return (Told::Reauthorize, if self.reading.told == Told::Reauthorize { Vec::new() } else { vec![news] });
-        }
-        let is_news = self.reading.told == Told::Nothing && (failures >= BREAKER_FAILURES || failure.needs_a_person());
-        if is_news {
-            (Told::Failing, vec![Notice::Failing { failures, reason }])
-        } else {
-            (self.reading.told, Vec::new())
-        }
-    }
-
-    fn show(&self, state: State) {
-        let reading = self.reading.clone();
-        self.desk.update(|status| (status.state, status.reading) = (state, reading));
+        (wait, self.ledger.failed(failure, (failures, wait), workspace).await)
     }
 }

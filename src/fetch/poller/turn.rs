@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::take::{Start, Taken};
-use super::{Cause, Failure, Polled, Poller, Position, place};
+use super::{Cause, Failure, Polled, Poller, Position};
 use crate::clock::later;
 use crate::config::Connector;
 use crate::fetch::address::{self, Bounds};
@@ -37,7 +37,7 @@ impl Poller {
         let due = loop {
             polled.reads += 1;
             let config = self.config();
-            let here = place(&config, &self.workspace, &self.source)?;
+            let here = self.ledger.place(&config)?;
             let may_read_on = polled.reads < here.1.poll.chained_reads_max;
             let read = self.read(here.1, waits_for_budget, stop).await?;
             waits_for_budget = true;
@@ -97,7 +97,7 @@ impl Poller {
     /// Nothing when there is no such connector any more.
     async fn take_here(&mut self, text: &str, start: Start) -> Option<Result<Taken, Failure>> {
         let config = self.config();
-        let here = place(&config, &self.workspace, &self.source)?;
+        let here = self.ledger.place(&config)?;
         Some(self.take(text, start, here).await)
     }
 
@@ -107,7 +107,7 @@ impl Poller {
         if let Position::After(cursor) = &self.position {
             let uri = address::after(&self.resource, cursor, self.bounds(connector));
             let answer = self.ask_for(&uri, waits_for_budget).await;
-            let start = if self.reading.is_backlog { Start::Backlog } else { Start::After };
+            let start = if self.ledger.reading.is_backlog { Start::Backlog } else { Start::After };
             return Ok((answer.map_err(Failure::Read)?, start));
         }
         Ok((self.ask_first(connector, waits_for_budget).await.map_err(Failure::Read)?, Start::First))
@@ -132,12 +132,12 @@ impl Poller {
         } else if self.budget.left() > 0 {
             self.budget.take().await;
         } else {
-            let (workspace, source) = (self.workspace.clone(), self.source.clone());
+            let (workspace, source) = (self.ledger.workspace.clone(), self.ledger.source.clone());
             tracing::debug!(%workspace, %source, "the read is put off: the workspace has used up its budget");
-            self.shared.observer.happened(&Happening::Deferred { workspace, source });
-            self.desk.update(|status| status.is_deferred = true);
+            self.ledger.shared.observer.happened(&Happening::Deferred { workspace, source });
+            self.ledger.desk.update(|status| status.is_deferred = true);
             self.budget.take().await;
-            self.desk.update(|status| status.is_deferred = false);
+            self.ledger.desk.update(|status| status.is_deferred = false);
         }
         self.outbox.read(uri).await
     }

@@ -28,6 +28,7 @@ fn workspace(ceiling: Level, routes: Vec<Route>) -> Workspace {
         name: name("registrar"),
         transport: Transport::Stdio { run: vec!["true".to_owned()], env: BTreeMap::new(), directory: "/".into() },
         outbox: None,
+        push: None,
         not_polled: None,
         ceiling,
         poll: Poll::default(),

@@ -39,6 +39,7 @@ impl Stage {
             name: "registrar".parse().unwrap(),
             transport: Transport::Http { url, auth: Auth::OAuth(oauth), headers: BTreeMap::new(), private: false },
             outbox: Some("acme://notifications".to_owned()),
+            push: None,
             not_polled: None,
             ceiling: Level::Info,
             poll: Poll::default(),

@@ -26,6 +26,7 @@ fn config(transport: Transport, poll: Poll) -> Config {
         name: "registrar".parse().unwrap(),
         transport,
         outbox: Some("acme://notifications".to_owned()),
+        push: None,
         not_polled: None,
         ceiling: Level::Urgent,
         poll,
