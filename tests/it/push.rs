@@ -2,8 +2,11 @@
 
 mod check;
 mod conformance;
+mod conformance_both;
 mod conformance_cases;
+mod conformance_client;
 mod conformance_stage;
+mod scripted;
 mod server_clients;
 mod server_crash;
 mod server_get;
