@@ -36,7 +36,7 @@ pub struct Script {
     pub to_refuse: (usize, i64),
     /// Streams begin in silence.
     pub is_silent: bool,
-    streams: Vec<(Value, UnboundedSender<Value>)>,
+    pub streams: Vec<(Value, UnboundedSender<Value>)>,
 }
 
 /// A running queue. It is gone when this is dropped.
