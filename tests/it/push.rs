@@ -1,5 +1,9 @@
 //! The push-notifications extension, both ends.
 
+mod check;
+mod conformance;
+mod conformance_cases;
+mod conformance_stage;
 mod server_clients;
 mod server_crash;
 mod server_get;
