@@ -145,7 +145,10 @@ async fn serve(State(peer): State<Peer>, _headers: HeaderMap, body: String) -> R
     let is_ours = method.starts_with(EXTENSION) || method == LISTEN;
     peer.change(|queue| {
         queue.undeclared += usize::from(is_ours && !declared.is_object());
-        queue.log.push(method.replace(EXTENSION, ""));
+        // A stream is there once it can be told something.
+        if method != LISTEN {
+            queue.log.push(method.replace(EXTENSION, ""));
+        }
     });
     let step = peer.queue().stands_at;
     match method.as_str() {
@@ -201,7 +204,10 @@ fn listen(peer: &Peer, id: &Value) -> Response {
     let params = json!({ "notifications": { EXTENSION: {} }, "_meta": { SUBSCRIPTION: id } });
     let first = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params });
     sender.send(first.to_string()).unwrap();
-    peer.change(|queue| queue.live.push(sender));
+    peer.change(|queue| {
+        queue.log.push(LISTEN.to_owned());
+        queue.live.push(sender);
+    });
     let messages = futures_util::stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|message| (message, receiver))
     });

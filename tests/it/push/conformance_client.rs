@@ -37,7 +37,7 @@ impl Client {
              upstream: { file: upstream-token, in: connector, hosts: [127.0.0.1], workspaces: [acme] }\n"
                 .to_owned(),
         );
-        put("upstream-token", format!("{}\n", more.strip_prefix("token ").unwrap_or("none-of-its-own")));
+        put("upstream-token", format!("{}\n", more.strip_prefix("token ").unwrap_or("none-of-its-own-at-all")));
         let auth = if more.starts_with("token ") { "auth: { bearer: { secret: upstream } }, " } else { "" };
         put(
             "workspaces/acme.yaml",
