@@ -28,6 +28,7 @@ pub mod reload;
 pub mod route;
 pub mod send;
 pub mod serve;
+mod sse;
 pub mod telemetry;
 pub mod text;
 pub mod tools;

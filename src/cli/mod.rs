@@ -12,17 +12,18 @@ mod deliveries;
 mod demo;
 mod explain;
 mod inbox;
+mod judged;
 mod mcp;
 mod outbox;
 mod output;
 mod plugin;
 mod preview;
+mod push;
 mod reload;
 mod remote;
 mod routes;
 mod schema;
 mod serve;
-mod sse;
 mod table;
 mod test;
 mod token;
@@ -101,6 +102,9 @@ enum Command {
     /// Helps people who write a server with an outbox.
     #[command(subcommand)]
     Outbox(outbox::Command),
+    /// Helps people who write a server with a push queue.
+    #[command(subcommand)]
+    Push(push::Command),
     /// Compiles a plugin for the server that started this.
     #[command(hide = true)]
     CompilePlugin(compile_plugin::Arguments),
@@ -146,6 +150,7 @@ pub fn main() -> ExitCode {
             Command::Token(command) => token::run(&arguments.config, &command).await,
             Command::Mcp(asked) => mcp::run(&arguments.config, &asked).await,
             Command::Outbox(outbox::Command::Check(check)) => outbox::check(*check).await,
+            Command::Push(push::Command::Check(check)) => push::check(*check).await,
             Command::CompilePlugin(asked) => compile_plugin::run(&asked),
         }
     });

@@ -1,7 +1,7 @@
 //! `switchbell outbox check`: whether a server keeps the rules of an outbox, for people who write one. It needs no
 //! configuration: the server is named on the command line, and runs as a connector's would.
 
-mod server;
+pub(super) mod server;
 mod show;
 
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::telemetry::rounded;
 const LATENCY_MAX: Duration = Duration::from_secs(1);
 
 /// How long events are waited for when something was done to make them happen.
-const WAIT_AFTER_TRIGGER: Duration = Duration::from_secs(10);
+pub(super) const WAIT_AFTER_TRIGGER: Duration = Duration::from_secs(10);
 
 /// How long the command that makes events happen may run.
 const TRIGGER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ fn code(report: &Report) -> Option<ExitCode> {
 }
 
 /// Runs a command for the shell. What it prints goes to standard error: standard output is for the report.
-fn run_trigger(command: &str) -> BoxFuture<'_, Result<(), String>> {
+pub(super) fn run_trigger(command: &str) -> BoxFuture<'_, Result<(), String>> {
     async move {
         let mut shell = tokio::process::Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr()).kill_on_drop(true);
@@ -140,7 +140,8 @@ fn run_trigger(command: &str) -> BoxFuture<'_, Result<(), String>> {
     .boxed()
 }
 
-fn longer_than_zero(text: &str) -> Result<Duration, String> {
+/// A duration that is not none.
+pub(super) fn longer_than_zero(text: &str) -> Result<Duration, String> {
     config::duration(text)
         .and_then(|duration| if duration.is_zero() { Err("give more than none".to_owned()) } else { Ok(duration) })
 }

@@ -226,7 +226,8 @@ pub fn shown(times: &[f64]) -> String {
     format!("half within {half:.2} ms, 99 of 100 within {most:.2} ms, the longest {longest:.1} ms")
 }
 
-fn quantile(values: &[f64], share: f64) -> f64 {
+/// The value below which this share of them is.
+pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = (share * sorted.len().saturating_sub(1) as f64).round() as usize;

@@ -13,6 +13,7 @@ mod lifecycle;
 mod page;
 mod plugins;
 mod poll;
+mod push;
 mod restart;
 mod retention;
 mod sandbox;
@@ -43,61 +44,68 @@ fn main() {
     runtime.block_on(poll::bare_if_asked());
     runtime.block_on(waiting::role_if_asked());
     runtime.block_on(stream::serve_if_asked());
+    runtime.block_on(push::serve_if_asked());
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("cores {}, load before {}", std::thread::available_parallelism().map_or(0, usize::from), load.trim());
     // `cargo bench -- NAME` runs one part.
     let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
-    runtime.block_on(async {
-        if wanted("sandbox") {
-            sandbox::run().await;
-        }
-        if wanted("plugins") {
-            plugins::run().await;
-        }
-        if wanted("ingest") {
-            ingest::run().await;
-        }
-        if wanted("lifecycle") {
-            lifecycle::run().await;
-        }
-        if wanted("size") {
-            size::run().await;
-        }
-        if wanted("diff") {
-            diff::run().await;
-        }
-        if wanted("page") {
-            page::run().await;
-        }
-        if wanted("retention") {
-            retention::run().await;
-        }
-        if wanted("restart") {
-            restart::run().await;
-        }
-        if wanted("deliver") {
-            deliver::run().await;
-        }
-        if wanted("latency") {
-            latency::run().await;
-        }
-        if wanted("stream") {
-            stream::run().await;
-        }
-        if wanted("swaps") {
-            swaps::run().await;
-        }
-        if wanted("reloads") {
-            swaps::reloads::run().await;
-        }
-        if wanted("waiting") {
-            waiting::run().await;
-        }
-        if wanted("poll") {
-            poll::run().await;
-        }
-    });
+    runtime.block_on(run(&wanted));
+}
+
+/// Runs the parts that are wanted, one after the other.
+async fn run(wanted: &dyn Fn(&str) -> bool) {
+    if wanted("sandbox") {
+        sandbox::run().await;
+    }
+    if wanted("plugins") {
+        plugins::run().await;
+    }
+    if wanted("ingest") {
+        ingest::run().await;
+    }
+    if wanted("lifecycle") {
+        lifecycle::run().await;
+    }
+    if wanted("size") {
+        size::run().await;
+    }
+    if wanted("diff") {
+        diff::run().await;
+    }
+    if wanted("page") {
+        page::run().await;
+    }
+    if wanted("retention") {
+        retention::run().await;
+    }
+    if wanted("restart") {
+        restart::run().await;
+    }
+    if wanted("deliver") {
+        deliver::run().await;
+    }
+    if wanted("latency") {
+        latency::run().await;
+    }
+    if wanted("stream") {
+        stream::run().await;
+    }
+    if wanted("push") {
+        push::run().await;
+    }
+    if wanted("swaps") {
+        swaps::run().await;
+    }
+    if wanted("reloads") {
+        swaps::reloads::run().await;
+    }
+    if wanted("waiting") {
+        waiting::run().await;
+    }
+    if wanted("poll") {
+        poll::run().await;
+    }
 }
 
 /// The median of some measurements.

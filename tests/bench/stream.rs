@@ -78,7 +78,7 @@ fn quantile(values: &[f64], share: f64) -> f64 {
 }
 
 /// What clocks of all processes agree on, in nanoseconds.
-fn now() -> i128 {
+pub fn now() -> i128 {
     let time = clock_gettime(ClockId::Monotonic);
     i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
@@ -198,7 +198,7 @@ impl Reader {
 }
 
 /// Numbers of events to commit, as they are asked for.
-fn asked() -> mpsc::UnboundedReceiver<String> {
+pub fn asked() -> mpsc::UnboundedReceiver<String> {
     let (sender, asked) = mpsc::unbounded_channel();
     std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
     asked

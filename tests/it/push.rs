@@ -1,8 +1,12 @@
 //! The push-notifications extension, both ends.
 
+mod check;
 mod client_live;
 mod client_stage;
 mod client_stdio;
+mod conformance;
+mod conformance_cases;
+mod conformance_stage;
 mod server_clients;
 mod server_crash;
 mod server_get;

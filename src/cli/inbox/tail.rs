@@ -15,12 +15,12 @@ use crate::cli::control::{Control, NoAnswer, NoStream};
 use crate::cli::output::{NotificationJson, fail, harmless, tell};
 use crate::cli::remote::{Server, only};
 use crate::cli::serve::Signals;
-use crate::cli::sse::{Event, Events};
 use crate::cli::workspace;
 use crate::clock::Clock;
 use crate::notification::Name;
 use crate::route::PreparedMatcher;
 use crate::serve::shapes::ListJson;
+use crate::sse::{Event, Events};
 
 /// How long a server may be silent: it gives a sign of life four times as often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);

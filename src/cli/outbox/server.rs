@@ -75,13 +75,7 @@ fn stdio(asked: &Arguments) -> Result<Transport, String> {
 }
 
 fn http(asked: &Arguments, url: &str, secrets: &mut BTreeMap<Name, Secret>) -> Result<Transport, String> {
-    let url = Url::parse(url).map_err(|error| format!("--url: {error}; give one such as http://127.0.0.1:8000/mcp"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("--url: the scheme is {}; it must be http or https", url.scheme()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("--url: it must not hold a credential; put the token into a variable, for --bearer-env".to_owned());
-    }
+    let url = endpoint(url)?;
     let mut keep = |name: &str, variable: &str| {
         let name: Name = name.parse().map_err(|error| format!("{name}: {error}"))?;
         let secret = Secret::new(value_of(variable)?, SecretPlace::Connector);
@@ -95,8 +89,7 @@ fn http(asked: &Arguments, url: &str, secrets: &mut BTreeMap<Name, Secret>) -> R
     let mut headers = BTreeMap::new();
     for (text, number) in asked.header_env.iter().zip(1..) {
         let wrong = |why: &str| format!("--header-env {text}: {why}");
-        let (header, variable) = text.split_once('=').ok_or_else(|| wrong("give HEADER=VARIABLE"))?;
-        let header = HeaderName::try_from(header).map_err(|_| wrong("this is no name of a header"))?;
+        let (header, variable) = header_and_variable(text).map_err(|why| wrong(&why))?;
         let secret = keep(&format!("header-{number}"), variable).map_err(|why| wrong(&why))?;
         headers.insert(header.as_str().to_owned(), secret);
     }
@@ -104,7 +97,27 @@ fn http(asked: &Arguments, url: &str, secrets: &mut BTreeMap<Name, Secret>) -> R
     Ok(Transport::Http { url, auth, headers, private: true })
 }
 
-fn value_of(variable: &str) -> Result<String, String> {
+/// The URL of an endpoint that is checked.
+pub(in crate::cli) fn endpoint(url: &str) -> Result<Url, String> {
+    let url = Url::parse(url).map_err(|error| format!("--url: {error}; give one such as http://127.0.0.1:8000/mcp"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("--url: the scheme is {}; it must be http or https", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("--url: it must not hold a credential; put the token into a variable, for --bearer-env".to_owned());
+    }
+    Ok(url)
+}
+
+/// The parts of `HEADER=VARIABLE`.
+pub(in crate::cli) fn header_and_variable(text: &str) -> Result<(HeaderName, &str), String> {
+    let (header, variable) = text.split_once('=').ok_or("give HEADER=VARIABLE")?;
+    let header = HeaderName::try_from(header).map_err(|_| "this is no name of a header")?;
+    Ok((header, variable))
+}
+
+/// The value of a variable, for a header.
+pub(in crate::cli) fn value_of(variable: &str) -> Result<String, String> {
     let value = std::env::var(variable)
         .map_err(|_| format!("the variable {variable} is not set, or no text; set it to the value itself"))?;
     HeaderValue::from_str(&value)

@@ -10,6 +10,7 @@ mod bounds;
 mod cursors;
 mod page;
 mod probe;
+pub mod push;
 mod remedies;
 mod report;
 mod rules;

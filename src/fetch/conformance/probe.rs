@@ -72,7 +72,7 @@ impl<'a> Probe<'a> {
             outbox,
             clock,
             resource,
-            ledger: Ledger::new(),
+            ledger: Ledger::new(super::RULES),
             known: Known::ById,
             foreign: None,
             events: 0,

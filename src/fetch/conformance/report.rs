@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::rules::{Obligation, RULES, Rule};
+use super::rules::{Obligation, Rule};
 
 /// Things told about one rule; what is beyond is counted.
 const TOLD_MAX: usize = 3;
@@ -12,7 +12,7 @@ const TOLD_MAX: usize = 3;
 pub struct Report {
     /// The revision of MCP that the server spoke, where it was reached.
     pub revision: Option<String>,
-    /// One for each rule, in the order of [`RULES`].
+    /// One for each rule, in the order of [`super::RULES`].
     pub findings: Vec<Finding>,
     /// Why the check could not be made, or not to its end.
     pub could_not_run: Option<String>,
@@ -79,9 +79,9 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(rules: &[&'static Rule]) -> Self {
         let blank = |rule: &&'static Rule| Finding { rule, verdict: Verdict::NotSeen, seen: Vec::new(), remedy: None };
-        Self { findings: RULES.iter().map(blank).collect(), omitted: vec![0; RULES.len()] }
+        Self { findings: rules.iter().map(blank).collect(), omitted: vec![0; rules.len()] }
     }
 
     /// The rule is kept, as far as this shows. The last text stands.

@@ -44,8 +44,9 @@ const NEEDS_ANSWER: &str = "needs an answer";
 
 const TEMPLATE: &str = "The host reads your resource as the RFC 6570 template <resource>{?cursor,maxEvents,maxAgeMs}.";
 
+/// Declares rules, and `RULES`, all of them in the order of a report.
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident = ($id:literal, $level:ident, $wording:expr, $remedy:literal, $needs:expr);)*) => {
+    ($($(#[$doc:meta])* $name:ident = ($id:literal, $level:ident, $wording:expr, $remedy:expr, $needs:expr);)*) => {
         $($(#[$doc])* pub(super) static $name: Rule =
             Rule { id: $id, level: $level, wording: $wording, remedy: $remedy, needs: $needs };)*
 
@@ -53,6 +54,7 @@ macro_rules! rules {
         pub static RULES: &[&Rule] = &[$(&$name),*];
     };
 }
+pub(super) use rules;
 
 rules! {
     DECLARATION = ("declaration", Must,

@@ -4,7 +4,7 @@
 //! The payload is carried as the text it came as; nothing of it is looked at but how deep it nests. In the envelope a key that stands twice
 //! has its last value, as JavaScript and Python read it.
 
-mod moment;
+pub(in crate::fetch) mod moment;
 mod reason;
 #[cfg(test)]
 mod tests;

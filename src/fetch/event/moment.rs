@@ -11,7 +11,7 @@ const FRACTION_DIGITS_MAX: usize = 9;
 ///
 /// A date alone is no moment, nor are the basic format (without hyphens and colons), weeks, days of the year, and the
 /// zone names of RFC 9557.
-pub(super) fn parse(text: &str) -> Option<Timestamp> {
+pub(in crate::fetch) fn parse(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let zone_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     let (time, zone) = rest.split_at_checked(zone_at)?;

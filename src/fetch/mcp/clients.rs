@@ -43,7 +43,7 @@ struct Shared {
 
 /// What one connection makes its requests with.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
+pub(in crate::fetch) struct Pair {
     /// For requests that are answered.
     pub answers: reqwest::Client,
     /// For those whose answer is a stream without an end. It takes no connection that was used before: such a one keeps
@@ -64,7 +64,7 @@ impl Clients {
     }
 
     /// The clients of `workspace` for names that may lead to public addresses only, or to private ones as well.
-    pub(super) fn of(&self, workspace: &Name, is_private: bool) -> Result<Pair, ReadError> {
+    pub(in crate::fetch) fn of(&self, workspace: &Name, is_private: bool) -> Result<Pair, ReadError> {
         let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (workspace.clone(), is_private);
         if let Some(pair) = made.get(&key) {

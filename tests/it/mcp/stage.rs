@@ -89,6 +89,16 @@ impl Stage {
         put("workspaces/acme.yaml", ACME);
         put("workspaces/globex.yaml", "members: { admin@example.com: admin }\n");
         fs::create_dir_all(folder.path().join("plugins")).unwrap();
+        Self::open(folder, clock).await
+    }
+
+    /// The same server, stopped and started again.
+    pub async fn again(self) -> Self {
+        self.app.stop().await;
+        Self::open(self.folder, Clock::system()).await
+    }
+
+    async fn open(folder: TempDir, clock: Clock) -> Self {
         let (told, happened) = mpsc::unbounded_channel();
         let (origin, _) = Origin::read(&folder.path().join("switchbell.yaml"), Arc::new(|_: &str| None)).unwrap();
         let app = App::start(origin, clock, Arc::new(Told(told))).await.unwrap();

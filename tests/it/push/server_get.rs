@@ -101,6 +101,26 @@ async fn only_a_consumer_with_both_scopes_and_a_queue_in_the_file_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_outlives_a_restart_also_while_the_file_has_mistakes() {
+    let stage = start().await;
+    let Consumer { token, .. } = Consumer::new(&stage, "triage").await;
+    emit_ids(&stage, &["1", "2"], &["triage"]).await;
+    Consumer::at(&stage.url, &token).acknowledge(&["acme:crm:1"]).await;
+    let stage = stage.again().await;
+    assert_eq!(Consumer::at(&stage.url, &token).pending().await, ["acme:crm:2"]);
+    let file = stage.folder.path().join("workspaces/acme.yaml");
+    let good = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, "members: no\n").unwrap();
+    let stage = stage.again().await;
+    let (status, error) = Consumer::at(&stage.url, &token).refusal(GET, json!({})).await;
+    assert_eq!((status, &error["code"]), (200, &json!(-32603)), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("the file of workspace acme has mistakes"), "{error}");
+    stage.reload_with("workspaces/acme.yaml", &good).await;
+    // That the file is good again joins it, too.
+    assert_eq!(Consumer::at(&stage.url, &token).pending().await[0], "acme:crm:2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_extension_is_told_of_in_every_revision() {
     let stage = start().await;
     let triage = Consumer::new(&stage, "triage").await;

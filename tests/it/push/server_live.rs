@@ -136,6 +136,33 @@ async fn a_stream_says_that_it_is_alive_by_a_comment_or_by_progress() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_reads_nothing_is_cut_off_and_finds_all_of_it_pending() {
+    const EVENTS: usize = 320;
+    let clock = Clock::manual("2026-09-01T18:42:10Z".parse().unwrap());
+    let stage = Stage::start_at(clock.clone()).await;
+    stage.reload_with("workspaces/acme.yaml", &format!("{ACME}{CONSUMERS}")).await;
+    let triage = Consumer::new(&stage, "triage").await;
+    let live = triage.listen(json!(1)).await;
+    let metrics = stage.url.replace("/mcp", "/metrics");
+    let streams = async || {
+        let text = stage.client.get(&metrics).send().await.unwrap().text().await.unwrap();
+        let line = text.lines().find(|line| line.starts_with("switchbell_push_streams ")).unwrap().to_owned();
+        line.rsplit_once(' ').unwrap().1.to_owned()
+    };
+    assert_eq!(streams().await, "1");
+    // More than lies on the way to a reader that reads nothing.
+    let data = format!("{{\"a\":\"{}\"}}", "x".repeat(60_000));
+    let events = (0..EVENTS).map(|number| Event { data: data.clone(), ..event(&format!("{number}")) }).collect();
+    emit(&stage, "crm", events, &["triage"]).await;
+    while streams().await != "0" {
+        clock.advance(Duration::from_secs(1));
+    }
+    drop(live);
+    let page = triage.result(GET, json!({})).await;
+    assert_eq!((ids(&page)[0].as_str(), &page["hasMore"]), ("acme:crm:0", &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_else_a_filter_asks_for_is_not_claimed_to_be_honoured() {
     let stage = start().await;
     let triage = Consumer::new(&stage, "triage").await;

@@ -63,6 +63,11 @@ async fn all_of_it_comes_through() {
     assert_eq!(relay.next().await["method"], ACKNOWLEDGED);
     emit_ids(&stage, &["3"], &["triage"]).await;
     assert_eq!(relay.next().await["params"]["event"]["eventId"], "acme:crm:3");
+    // And it is not taken for the one that was cancelled before.
+    relay.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}"#).await;
+    emit_ids(&stage, &["4"], &["triage"]).await;
+    listen(&mut relay, "two").await;
+    assert_eq!(relay.next().await["method"], ACKNOWLEDGED);
     relay.end().await;
-    assert_eq!(triage.pending().await, ["acme:crm:2", "acme:crm:3"]);
+    assert_eq!(triage.pending().await, ["acme:crm:2", "acme:crm:3", "acme:crm:4"]);
 }

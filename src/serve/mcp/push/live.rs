@@ -1,39 +1,22 @@
-//! A live stream: what joins a consumer's queue, as it joins.
-//!
-//! It stands at the number of a notification and reads what lies behind from the queue itself, so that nothing is kept for it
-//! meanwhile, and what was acknowledged is not told. A reader that is too slow is cut off by its connection
-//! (`serve/connection.rs`), and gets the rest as what is pending.
+//! A live stream: its begin, what is told, and its end.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::value::RawValue;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::event::EventJson;
-use super::lives::Place;
+use super::feed::Feed;
 use super::refusal::Refusal;
 use super::says;
 use super::who::Queue;
-use crate::inbox::InboxError;
+use crate::inbox::Queues;
 use crate::serve::Served;
 use crate::serve::auth::Caller;
-
-/// How often a stream says something even if nothing joins.
-const BEAT: Duration = Duration::from_secs(15);
-
-/// Events that are read at once for one stream.
-const AT_ONCE: u32 = 16;
-
-/// Bytes of frames that are kept for one stream; one frame may go beyond.
-const BYTES_MAX: usize = 128 << 10;
 
 /// A live stream.
 pub(super) struct Live {
@@ -50,28 +33,9 @@ enum Stage {
     Over,
 }
 
-/// Where the events come from.
-struct Feed {
-    served: Arc<Served>,
-    place: Place,
-    /// The id of the request, as it was written.
-    id: Box<RawValue>,
-    /// What the request names for signs of life.
-    progress_token: Option<Box<RawValue>>,
-    beats: u64,
-    beat: BoxFuture<'static, ()>,
-    follow: watch::Receiver<u64>,
-    /// The number of the notification up to which nothing is left to be told.
-    position: u64,
-    /// What was read and is to be told, each with its number.
-    read: VecDeque<(u64, Bytes)>,
-    /// How many acknowledgements there were before it was read.
-    acknowledgements: u64,
-}
-
 impl fmt::Debug for Live {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Live").field("place", &self.feed.place).field("stage", &self.stage).finish_non_exhaustive()
+        out.debug_struct("Live").field("feed", &self.feed).field("stage", &self.stage).finish_non_exhaustive()
     }
 }
 
@@ -83,22 +47,11 @@ impl Live {
         id: Box<RawValue>,
         progress_token: Option<Box<RawValue>>,
     ) -> Result<Self, Refusal> {
-        let mut follow = served.store.follow_queue(&queue.workspace, &queue.consumer).await?;
-        let position = *follow.borrow_and_update();
+        let store = Arc::clone(&served.store) as Arc<dyn Queues>;
+        let follow = store.follow_queue(&queue.workspace, &queue.consumer).await?;
         let place = served.lives.begin(&queue).map_err(Refusal::internal)?;
         let over = over(Arc::clone(served), caller.clone(), queue, place.replaced.clone());
-        let feed = Feed {
-            beat: after(served),
-            served: Arc::clone(served),
-            place,
-            id,
-            progress_token,
-            beats: 0,
-            follow,
-            position,
-            read: VecDeque::new(),
-            acknowledgements: 0,
-        };
+        let feed = Feed::new((store, served.clock.clone()), place, follow, (id, progress_token));
         let over: BoxFuture<'static, ()> = Box::pin(over);
         Ok(Self { over: FuturesUnordered::from_iter([over]), stage: Stage::Begins, feed })
     }
@@ -116,80 +69,19 @@ impl Live {
         match self.stage {
             Stage::Begins => {
                 self.stage = Stage::Goes;
-                says::acknowledged(&self.feed.id).ok()
+                says::acknowledged(self.feed.id()).ok()
             }
             Stage::Goes => tokio::select! {
                 biased;
                 _ = self.over.next() => {
                     self.stage = Stage::Over;
-                    says::ended(&self.feed.id).ok()
+                    says::ended(self.feed.id()).ok()
                 }
                 piece = self.feed.next() => piece,
             },
             Stage::Over => None,
         }
     }
-}
-
-impl Feed {
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            // What was acknowledged since it was read is not told any more.
-            if self.acknowledgements != self.place.acknowledgements() {
-                self.read.clear();
-            }
-            if let Some((seq, frame)) = self.read.pop_front() {
-                self.position = seq;
-                return Some(frame);
-            }
-            let last = *self.follow.borrow_and_update();
-            if last > self.position {
-                match self.read(last).await {
-                    Ok(()) => continue,
-                    Err(why) => {
-                        let Queue { workspace, consumer } = &self.place.queue;
-                        tracing::warn!(%workspace, %consumer, why, "a consumer that is told live must begin again");
-                        return None;
-                    }
-                }
-            }
-            tokio::select! {
-                // It fails when the store is gone.
-                changed = self.follow.changed() => changed.ok()?,
-                () = &mut self.beat => {
-                    self.beat = after(&self.served);
-                    self.beats += 1;
-                    return says::alive(self.progress_token.as_deref(), self.beats).ok();
-                }
-            }
-        }
-    }
-
-    /// Reads on; `last` is the number of what joined last.
-    async fn read(&mut self, last: u64) -> Result<(), String> {
-        let Queue { workspace, consumer } = &self.place.queue;
-        self.acknowledgements = self.place.acknowledgements();
-        let pending = self.served.store.pending(workspace, consumer, self.position, AT_ONCE).await;
-        let pending = pending.map_err(|error: InboxError| error.to_string())?;
-        let mut bytes = 0;
-        for notification in &pending.items {
-            let frame = says::event(&self.id, EventJson::from(notification)).map_err(|error| error.to_string())?;
-            bytes += frame.len();
-            if bytes > BYTES_MAX && !self.read.is_empty() {
-                break;
-            }
-            self.read.push_back((notification.seq, frame));
-        }
-        if self.read.is_empty() {
-            self.position = last;
-        }
-        Ok(())
-    }
-}
-
-fn after(served: &Served) -> BoxFuture<'static, ()> {
-    let clock = served.clock.clone();
-    Box::pin(async move { clock.sleep(BEAT).await })
 }
 
 /// Ready when a consumer is to be told no more by this stream: another took its place, the token is no good any more, the

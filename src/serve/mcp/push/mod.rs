@@ -6,6 +6,7 @@
 
 mod asked;
 mod event;
+mod feed;
 mod live;
 mod lives;
 mod refusal;

@@ -1,33 +1,45 @@
-//! Server-sent events as a server of Switchbell sends them.
+//! Server-sent events, as they come in: those of a server of Switchbell, and those of push queues.
 
-/// Longest event, in bytes: several times the largest notification.
+/// Longest event where nothing else is asked for, in bytes: several times the largest notification.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Event {
+pub(crate) struct Event {
     /// Its number.
-    pub(super) id: Option<u64>,
+    pub(crate) id: Option<u64>,
     /// Its name; empty where only the number is told.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its data.
-    pub(super) data: String,
+    pub(crate) data: String,
 }
 
 /// Makes events of the bytes of a stream.
-#[derive(Debug, Default)]
-pub(super) struct Events {
+#[derive(Debug)]
+pub(crate) struct Events {
     rest: Vec<u8>,
     open: Event,
+    bytes_max: usize,
 }
 
-/// An event is longer than any that a server of Switchbell sends.
+impl Default for Events {
+    fn default() -> Self {
+        Self::at_most(EVENT_BYTES_MAX)
+    }
+}
+
+/// An event is longer than what is read of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 impl Events {
+    /// For events of at most so many bytes.
+    pub(crate) fn at_most(bytes_max: usize) -> Self {
+        Self { rest: Vec::new(), open: Event::default(), bytes_max }
+    }
+
     /// The events that these bytes complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         self.rest.extend_from_slice(bytes);
         let mut found = Vec::new();
         while let Some(end) = memchr::memchr(b'\n', &self.rest) {
@@ -40,7 +52,7 @@ impl Events {
                 self.open.take(line);
             }
         }
-        match self.rest.len() + self.open.data.len() > EVENT_BYTES_MAX {
+        match self.rest.len() + self.open.data.len() > self.bytes_max {
             true => Err(TooLong),
             false => Ok(found),
         }
