@@ -32,6 +32,8 @@ struct Queue {
     pending: Vec<(String, String)>,
     acked: Vec<String>,
     live: Vec<mpsc::UnboundedSender<String>>,
+    /// Streams that were opened so far.
+    opened: usize,
     stands_at: Option<Step>,
     /// Requests of the extension without its capability.
     undeclared: usize,
@@ -108,10 +110,9 @@ impl Peer {
         self.until("everything is acknowledged", |queue| queue.pending.is_empty() && !queue.acked.is_empty()).await;
     }
 
-    /// Waits until so many streams were asked for.
+    /// Waits until so many streams were opened.
     pub async fn listened(&self, times: usize) {
-        let is_there = |queue: &Queue| queue.log.iter().filter(|method| *method == LISTEN).count() >= times;
-        self.until("it listens", is_there).await;
+        self.until("it listens", |queue| queue.opened >= times).await;
     }
 
     /// Waits until the program stands at the step.
@@ -201,7 +202,10 @@ fn listen(peer: &Peer, id: &Value) -> Response {
     let params = json!({ "notifications": { EXTENSION: {} }, "_meta": { SUBSCRIPTION: id } });
     let first = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params });
     sender.send(first.to_string()).unwrap();
-    peer.change(|queue| queue.live.push(sender));
+    peer.change(|queue| {
+        queue.live.push(sender);
+        queue.opened += 1;
+    });
     let messages = futures_util::stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|message| (message, receiver))
     });
