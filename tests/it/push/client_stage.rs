@@ -32,6 +32,8 @@ struct Queue {
     pending: Vec<(String, String)>,
     acked: Vec<String>,
     live: Vec<mpsc::UnboundedSender<String>>,
+    /// Streams that were opened so far.
+    opened: usize,
     stands_at: Option<Step>,
     /// Requests of the extension without its capability.
     undeclared: usize,
@@ -108,10 +110,9 @@ impl Peer {
         self.until("everything is acknowledged", |queue| queue.pending.is_empty() && !queue.acked.is_empty()).await;
     }
 
-    /// Waits until so many streams were asked for.
+    /// Waits until so many streams were opened.
     pub async fn listened(&self, times: usize) {
-        let is_there = |queue: &Queue| queue.log.iter().filter(|method| *method == LISTEN).count() >= times;
-        self.until("it listens", is_there).await;
+        self.until("it listens", |queue| queue.opened >= times).await;
     }
 
     /// Waits until the program stands at the step.
@@ -145,10 +146,7 @@ async fn serve(State(peer): State<Peer>, _headers: HeaderMap, body: String) -> R
     let is_ours = method.starts_with(EXTENSION) || method == LISTEN;
     peer.change(|queue| {
         queue.undeclared += usize::from(is_ours && !declared.is_object());
-        // A stream is there once it can be told something.
-        if method != LISTEN {
-            queue.log.push(method.replace(EXTENSION, ""));
-        }
+        queue.log.push(method.replace(EXTENSION, ""));
     });
     let step = peer.queue().stands_at;
     match method.as_str() {
@@ -205,8 +203,8 @@ fn listen(peer: &Peer, id: &Value) -> Response {
     let first = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params });
     sender.send(first.to_string()).unwrap();
     peer.change(|queue| {
-        queue.log.push(LISTEN.to_owned());
         queue.live.push(sender);
+        queue.opened += 1;
     });
     let messages = futures_util::stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|message| (message, receiver))
