@@ -45,7 +45,7 @@ impl Refused {
 /// Something an admin should know of a connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Its outbox cannot be read.
+    /// Its events cannot be read.
     Failing {
         /// Failures in a row.
         failures: u32,
@@ -139,9 +139,9 @@ impl Notice {
 
     fn title(&self) -> String {
         match self {
-            Self::Failing { .. } => "the outbox cannot be read".to_owned(),
+            Self::Failing { .. } => "its events cannot be read".to_owned(),
             Self::Reauthorize { .. } => "a person must sign in again".to_owned(),
-            Self::Recovered { .. } => "the outbox can be read again".to_owned(),
+            Self::Recovered { .. } => "its events can be read again".to_owned(),
             Self::Gap { .. } => "events were missed".to_owned(),
             Self::Dropped { events: 1, .. } => "an event was dropped".to_owned(),
             Self::Dropped { events, .. } => format!("{events} events were dropped"),
@@ -247,14 +247,14 @@ mod tests {
         check(
             Notice::Failing { failures: 3, reason: "HTTP 503: the server\n could not answer".to_owned() },
             "connector.failing",
-            "crm: the outbox cannot be read",
+            "crm: its events cannot be read",
             "3 reads in a row failed; it goes on being tried. The last reason: HTTP 503: the server  could not answer",
             r#"{"connector":"crm","failures":3,"reason":"HTTP 503: the server  could not answer"}"#,
         );
         check(
             Notice::Recovered { failures: 7 },
             "connector.recovered",
-            "crm: the outbox can be read again",
+            "crm: its events can be read again",
             "7 reads in a row had failed. Reading goes on where it was.",
             r#"{"connector":"crm","failures":7}"#,
         );

@@ -1,6 +1,7 @@
 //! The push-notifications extension, both ends.
 
 mod check;
+mod client_fixture;
 mod client_live;
 mod client_stage;
 mod client_stdio;

@@ -174,6 +174,7 @@ fn whole(of: &ConnectorJson, now: Timestamp) -> String {
         ("transport", of.transport.clone()),
         ("revision", of.revision.clone()),
         ("outbox", of.outbox.clone()),
+        ("push queue", of.push.then(|| "yes".to_owned())),
     ];
     for (what, value) in optional {
         if let Some(value) = value {
@@ -182,7 +183,9 @@ fn whole(of: &ConnectorJson, now: Timestamp) -> String {
     }
     line("last read", &ago(of.last_read_at.as_deref(), now));
     line("next read", &ahead(of.next_read_at.as_deref(), now));
-    line("position moved", &ago(of.cursor_moved_at.as_deref(), now));
+    if !of.push {
+        line("position moved", &ago(of.cursor_moved_at.as_deref(), now));
+    }
     if let Some(budget) = &of.budget {
         line("budget", &format!("{} of {} reads left in this minute", budget.left, budget.per_minute));
     }
@@ -276,6 +279,9 @@ last error      10.0 s ago, 4 in a row now
                 HTTP 503: the server could not answer
 ";
         assert_eq!(whole(&connectors()[1], at()), expected);
+        let pushed = ConnectorJson { outbox: None, push: true, ..connectors()[1].clone() };
+        let shown = whole(&pushed, at());
+        assert!(shown.contains("push queue      yes\n") && !shown.contains("position"), "{shown}");
         let never = ConnectorJson { state: "stopped".to_owned(), ..ConnectorJson::default() };
         assert!(whole(&never, at()).contains("last read       never\nnext read       -\n"));
     }

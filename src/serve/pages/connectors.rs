@@ -85,8 +85,9 @@ fn whole(of: &ConnectorJson, may_poll: bool) -> Markup {
             dl.fields {
                 (field("Last read", &at(&of.last_read_at)))
                 @if of.next_read_at.is_some() { (field("Next read", &at(&of.next_read_at))) }
-                (field("Position moved", &at(&of.cursor_moved_at)))
+                @if !of.push { (field("Position moved", &at(&of.cursor_moved_at))) }
                 @if let Some(outbox) = &of.outbox { (field("Outbox", &said(outbox))) }
+                @if of.push { (field("Events come from", &html! { "a push queue, as they happen" })) }
                 @if let Some(transport) = &of.transport { (field("Reached by", &html! { (transport) })) }
                 @if let Some(revision) = &of.revision { (field("MCP", &said(revision))) }
             }

@@ -21,6 +21,9 @@ pub struct ConnectorJson {
     pub transport: Option<String>,
     /// The outbox it declares.
     pub outbox: Option<String>,
+    /// Whether its events come from a push queue, and not from an outbox.
+    #[serde(default)]
+    pub push: bool,
     /// `starting`, `ok`, `failing`, `open`, `reauthorize`, `not-polled`; `stopped` when no server runs.
     pub state: String,
     /// Why it is not polled.
@@ -127,6 +130,7 @@ impl From<&Seat> for ConnectorJson {
         let plain = |reading: &Reading, state: &str| Self {
             transport: Some(transport.to_owned()),
             outbox: connector.outbox.clone(),
+            push: connector.push.is_some(),
             state: state.to_owned(),
             ..Self::remembered(workspace, &connector.name, reading)
         };

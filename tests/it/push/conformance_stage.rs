@@ -145,7 +145,7 @@ impl Side {
                 Self { url, tokens, client, kind: Kind::Ours(Box::new(ours)) }
             }
             Which::Fixture => {
-                let (process, url) = fixture().await;
+                let (process, url) = fixture(-32021).await;
                 let tokens = CONSUMERS.map(str::to_owned);
                 Self { url, tokens, client, kind: Kind::Fixture { _process: Box::new(process) } }
             }
@@ -266,10 +266,14 @@ impl Side {
     }
 }
 
-/// The peer, on a port that the system gave it.
-async fn fixture() -> (Child, String) {
+/// The peer, on a port that the system gave it, which refuses whoever does not declare the extension with this code.
+pub async fn fixture(capability_code: i32) -> (Child, String) {
     let mut command = Command::new("node");
-    command.arg(root().join("tests/peers/push-fixture/server.mjs")).env("PORT", "0").kill_on_drop(true);
+    command
+        .arg(root().join("tests/peers/push-fixture/server.mjs"))
+        .env("PORT", "0")
+        .env("CAP_CODE", capability_code.to_string())
+        .kill_on_drop(true);
     let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
     let first = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("node said nothing").unwrap().unwrap();
