@@ -8,16 +8,16 @@ use crate::support::{Sink, World, operator, prepared, root, run, workspace};
 const ROWS: &[(&str, &[(&str, &str)])] = &[
     (
         "memory of an instance, all its memories together | 32 MiB",
-        &[("src/config/mod.rs", "memory_bytes_max: 32 << 20,")],
+        &[("src/config/plugins.rs", "memory_bytes_max: 32 << 20,")],
     ),
     (
         "CPU time of a call: `describe`, `check` or a step | 100 ms",
-        &[("src/config/mod.rs", "step_cpu_max: Duration::from_millis(100),")],
+        &[("src/config/plugins.rs", "step_cpu_max: Duration::from_millis(100),")],
     ),
-    ("steps of an attempt, those before a wait included | 64", &[("src/config/mod.rs", "steps_max: 64,")]),
+    ("steps of an attempt, those before a wait included | 64", &[("src/config/plugins.rs", "steps_max: 64,")]),
     (
         "time of an attempt, waiting included | 24 h",
-        &[("src/config/mod.rs", "attempt_time_max: Duration::from_secs(24 * 3600),")],
+        &[("src/config/plugins.rs", "attempt_time_max: Duration::from_secs(24 * 3600),")],
     ),
     ("the file | 32 MiB", &[(SANDBOX, "PLUGIN_BYTES_MAX: usize = 32 << 20;")]),
     (
