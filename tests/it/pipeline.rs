@@ -248,8 +248,9 @@ async fn a_broken_plugin_and_a_broken_connector_leave_the_rest_working() {
     let world = World::new(&sink, &commands, &connectors);
     world.write("plugins/broken.wasm", "this is no component");
     let mut server = Server::start(&world, &sink);
-    let said = server.wait_for("no database here");
-    assert!(said.contains("gone") && said.contains('3'), "{said}");
+    let said = server.wait_for("no events could be fetched");
+    let (_moment, said) = said.split_once(' ').unwrap();
+    assert!(said.contains("no database here") && said.contains("gone") && said.contains('3'), "{said}");
     assert!(server.said().contains("broken.wasm"), "{}", server.said());
     if !server.said().contains(BOOTSTRAPPED) {
         server.wait_for(BOOTSTRAPPED);
