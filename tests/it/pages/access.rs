@@ -149,7 +149,10 @@ async fn what_a_visitor_may_not_see_is_said_on_a_page() {
     let (gone, forbidden) = (json!([404, "Not here"]), json!([403, "Not allowed"]));
     assert_eq!(shown[0], json!([forbidden, forbidden, gone, gone, gone, gone]));
     assert_eq!(shown[1], json!(0));
-    assert_eq!(shown[2], json!(["Inbox1 unread", "Deliveries", "Routes", "Connectors", "Plugins", "Gaps"]));
+    assert_eq!(
+        shown[2],
+        json!(["Inbox1 unread", "Deliveries", "Routes", "Connectors", "Consumers", "Plugins", "Gaps"])
+    );
     assert_eq!((&shown[3], &shown[4]), (&json!(403), &json!(403)));
     stage.end().await;
 }
