@@ -23,7 +23,6 @@ impl Receiver {
     /// Gets all that is pending.
     pub(super) async fn drain(&mut self, stop: &CancellationToken) -> Result<Polled, End> {
         let mut polled = Polled::default();
-        let mut before: Vec<String> = Vec::new();
         let mut limit = LIMIT;
         self.notice_calm();
         loop {
@@ -44,17 +43,18 @@ impl Receiver {
             polled.dropped += taken.dropped;
             self.tell_read(page.events.len());
             self.acknowledge(&taken.ids, stop).await?;
-            let is_progress = taken.ids.iter().any(|id| !before.contains(id));
+            let is_progress = taken.ids.iter().any(|id| !self.acknowledged.contains(id));
             if is_progress {
                 self.is_of_use();
+                self.acknowledged = taken.ids;
             }
             if !page.has_more {
                 break;
             }
             if !is_progress {
+                self.is_unsteady = true;
                 return Err(End::Failed(Failure::Queue(NO_PROGRESS)));
             }
-            before = taken.ids;
         }
         (self.heard_at, self.looked_at) = (self.ledger.now(), self.ledger.now());
         Ok(polled)

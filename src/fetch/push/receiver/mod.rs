@@ -60,8 +60,11 @@ pub struct Receiver {
     failures: u32,
     /// Whether the last of them was that the server ended the stream itself.
     is_replaced: bool,
-    /// Whether streams that opened ended soon, and none has lasted or brought anything since.
+    /// Whether what opened or was got led to nothing: streams ended soon, or what came could not be acknowledged, and neither a
+    /// stream has lasted nor anything was acknowledged since.
     is_unsteady: bool,
+    /// The ids of the page that was acknowledged last.
+    acknowledged: Vec<String>,
     /// When the stream began.
     began_at: Timestamp,
     /// When something came last.
@@ -121,6 +124,7 @@ impl Receiver {
             failures: 0,
             is_replaced: false,
             is_unsteady: false,
+            acknowledged: Vec::new(),
             began_at: now,
             heard_at: now,
             looked_at: now,

@@ -134,7 +134,8 @@ impl Receiver {
         recovered.into_iter().chain(told.map(|chunk| Notice::Refused { events: chunk.to_vec() })).collect()
     }
 
-    /// While one stream after the other ends, pages that work between are no recovery of what was told.
+    /// While one stream after the other ends, or nothing can be acknowledged, pages that work between are no recovery of what was
+    /// told.
     fn ended(&self) -> Ended {
         let reading = &self.ledger.reading;
         match &reading.failure {
@@ -167,6 +168,13 @@ impl Receiver {
 
     /// Acknowledges. What fails is sent again by itself; nothing is accepted again for it.
     pub(super) async fn acknowledge(&mut self, ids: &[String], stop: &CancellationToken) -> Result<(), End> {
+        let acknowledged = self.send_acknowledgements(ids, stop).await;
+        // What can be got and not acknowledged is no recovery.
+        self.is_unsteady |= acknowledged.is_err();
+        acknowledged
+    }
+
+    async fn send_acknowledgements(&mut self, ids: &[String], stop: &CancellationToken) -> Result<(), End> {
         for ids in ids.chunks(ACK_IDS_MAX) {
             let mut sent = 0;
             loop {

@@ -76,6 +76,40 @@ async fn a_page_that_never_ends_is_no_progress() {
 }
 
 #[tokio::test]
+async fn what_is_acknowledged_and_does_not_leave_the_queue_is_asked_for_later_each_time() {
+    let pending = ["a", "b", "c"].map(|id| (id.to_owned(), event(id))).to_vec();
+    let mut stage = Stage::of(Queue { pending, page_max: 2, is_stuck: true, ..Queue::default() });
+    for expected in [1.0, 2.0, 4.0] {
+        let (reason, wait) = stage.failure().await;
+        assert!(reason.contains("gives nothing that was not acknowledged before"), "{reason}");
+        assert!((expected * 0.8..=expected * 1.2).contains(&wait), "{wait}");
+        stage.clock.advance(Duration::from_secs_f64(wait));
+    }
+    assert_eq!(stage.notice().await.0, "connector.failing");
+    assert_eq!(stage.inbox().await.len(), 2);
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn what_can_be_got_and_not_acknowledged_is_told_once_until_it_can() {
+    let gone = || ("ack", ReadError::Http { status: 404, retry_after: None });
+    let mut stage = Stage::start(&["a"], (0..6).map(|_| gone()).collect());
+    for _ in 0..6 {
+        let (_, wait) = stage.failure().await;
+        stage.clock.advance(Duration::from_secs_f64(wait));
+    }
+    stage.asked(&["listen", "get", "ack a"].repeat(7)).await;
+    stage.pass(SILENCE_MAX).await;
+    stage.asked(&[&["listen", "get", "ack a"].repeat(7)[..], &["get"]].concat()).await;
+    assert_eq!(stage.notice().await.0, "connector.recovered");
+    let page = Page { workspace: "acme".parse().unwrap(), before: None, limit: 1_000 };
+    let told = stage.store.sqlite.notifications(page).await.unwrap();
+    assert_eq!(told.iter().filter(|of| of.event.name.starts_with("connector.")).count(), 2, "once each");
+    assert_eq!(stage.inbox().await.len(), 1);
+    stage.stop().await;
+}
+
+#[tokio::test]
 async fn an_ack_that_fails_is_sent_again_without_accepting_again() {
     let timeout = || ReadError::Timeout { waited: Duration::from_secs(30) };
     let stage = Stage::start(&["a"], vec![("ack", timeout()), ("ack", timeout())]);

@@ -36,6 +36,8 @@ pub(super) struct Queue {
     /// What it refuses next, by the beginning of what is asked.
     pub(super) refusals: Vec<(&'static str, ReadError)>,
     pub(super) is_closed: bool,
+    /// What is acknowledged stays.
+    pub(super) is_stuck: bool,
 }
 
 impl Server {
@@ -101,7 +103,7 @@ impl PushQueue for Scripted {
 
     fn ack<'a>(&'a mut self, ids: &'a [String]) -> BoxFuture<'a, Result<(), ReadError>> {
         let asked = self.0.asked(format!("ack {}", ids.join(" ")));
-        if asked.is_ok() {
+        if asked.is_ok() && !self.0.state().is_stuck {
             self.0.state().pending.retain(|(id, _)| !ids.contains(id));
         }
         std::future::ready(asked).boxed()
