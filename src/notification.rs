@@ -14,6 +14,9 @@ pub struct Name(Arc<str>);
 /// The source of the host's own notices; no connector has this name.
 pub const HOST_SOURCE: &str = "switchbell";
 
+/// The key in the `_meta` of what a Switchbell hands on from its queues, by which another knows that it did not come first-hand.
+pub const HANDED_ON: &str = "switchbell/handed-on";
+
 /// Why a text is no [`Name`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAName;

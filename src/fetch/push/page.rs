@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use crate::fetch::json::{Kind, elements, fields, kind};
+use crate::notification::HANDED_ON;
 
 /// Events taken from one page. What a server sends beyond is still pending, and comes again.
 pub const EVENTS_MAX: usize = 5_000;
@@ -17,6 +18,8 @@ pub struct Page<'a> {
     pub events: Vec<&'a RawValue>,
     /// Whether there is more to get once these are acknowledged.
     pub has_more: bool,
+    /// Whether a Switchbell hands them on ([`HANDED_ON`]).
+    pub is_handed_on: bool,
 }
 
 /// Why a text is no page.
@@ -73,7 +76,13 @@ pub fn parse(text: &str) -> Result<Page<'_>, NotAPage> {
             return Err(NotAPage::Wrong { field: "hasMore", found: Some(found), wanted: "true or false" });
         }
     };
-    Ok(Page { has_more: has_more || count > events.len(), events })
+    Ok(Page { has_more: has_more || count > events.len(), events, is_handed_on: is_handed_on(text) })
+}
+
+/// Whether a result, or the `params` of a notification, says that a Switchbell hands on what it holds.
+pub fn is_handed_on(text: &str) -> bool {
+    let Ok([Some(meta)]) = fields(text, ["_meta"]) else { return false };
+    matches!(fields(meta.get(), [HANDED_ON]), Ok([Some(said)]) if said.get() == "true")
 }
 
 /// The event in the `params` of a live notification; none where there is none.
@@ -114,6 +123,21 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_switchbell_hands_on_says_so() {
+        for (text, expected) in [
+            (r#"{"events":[],"_meta":{"switchbell/handed-on":true}}"#, true),
+            (r#"{"event":{},"_meta":{"other":1,"switchbell/handed-on":true}}"#, true),
+            (r#"{"events":[],"_meta":{"switchbell/handed-on":false}}"#, false),
+            (r#"{"events":[],"switchbell/handed-on":true}"#, false),
+            (r#"{"events":[],"_meta":7}"#, false),
+            (r#"{"events":[]}"#, false),
+            ("", false),
+        ] {
+            assert_eq!(is_handed_on(text), expected, "{text}");
         }
     }
 

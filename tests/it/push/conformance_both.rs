@@ -37,6 +37,7 @@ async fn events_arrive_once_and_in_order_over_restarts_of_either() {
         assert!(text.contains(&format!("\"data\":{data}")), "{data} is not, byte for byte, in {text}");
         assert_eq!((&item["name"], &item["subject"]), (&Value::from("domain.active"), &Value::from("crm")));
     }
+    assert_eq!(client.handed_on().await, 0, "two that read each other never echo an event");
     let emptied = async { while !server.pending(0).await.is_empty() {} };
     assert!(tokio::time::timeout(PATIENCE, emptied).await.is_ok(), "something is pending still");
     assert_eq!(server.pending(1).await, [server.wire("for-another")]);

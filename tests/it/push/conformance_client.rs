@@ -43,7 +43,7 @@ impl Client {
             "workspaces/acme.yaml",
             format!(
                 "members: {{ admin@example.com: admin }}\nconnectors:\n  queue: {{ url: \"{url}\", {auth}\
-                 notifications: {{ push: true }} }}\n"
+                 notifications: {{ push: true }} }}\nconsumers: {{ onward: {{ when: {{ name: \"domain.**\" }} }} }}\n"
             ),
         );
         std::fs::create_dir_all(folder.path().join("plugins")).unwrap();
@@ -70,12 +70,22 @@ impl Client {
         all.into_iter().filter(|(item, _)| item["source"] == "queue").collect()
     }
 
-    /// The same with the notices.
-    pub async fn items(&self) -> Vec<(Value, String)> {
+    /// How many events ever joined the queue of its own consumer, which is meant to have all that comes.
+    pub async fn handed_on(&self) -> u64 {
+        let text = self.get("/v1/workspaces/acme/consumers").await;
+        let listed: Value = serde_json::from_str(&text).unwrap();
+        listed["items"][0]["joined"].as_u64().unwrap_or_else(|| panic!("no consumer: {text}"))
+    }
+
+    async fn get(&self, path: &str) -> String {
         let socket = self.folder.path().join("data/switchbell.db.sock");
         let client = reqwest::Client::builder().unix_socket(socket).no_proxy().build().unwrap();
-        let url = "http://switchbell/v1/workspaces/acme/notifications?limit=100";
-        let text = client.get(url).send().await.unwrap().text().await.unwrap();
+        client.get(format!("http://switchbell{path}")).send().await.unwrap().text().await.unwrap()
+    }
+
+    /// The same with the notices.
+    pub async fn items(&self) -> Vec<(Value, String)> {
+        let text = self.get("/v1/workspaces/acme/notifications?limit=100").await;
         let page: ListOfRaw = serde_json::from_str(&text).unwrap_or_else(|_| panic!("no list: {text}"));
         let mut items: Vec<_> = page.items.iter().map(|raw| raw.get().to_owned()).collect();
         items.reverse();

@@ -11,7 +11,7 @@ async fn a_page_is_what_waits_the_oldest_first_until_it_is_acknowledged() {
     let triage = Consumer::new(&stage, "triage").await;
     assert_eq!(
         triage.result(GET, json!({})).await,
-        json!({ "resultType": "complete", "events": [], "hasMore": false })
+        json!({ "resultType": "complete", "events": [], "hasMore": false, "_meta": { "switchbell/handed-on": true } })
     );
     emit_ids(&stage, &["1", "2", "3"], &["triage"]).await;
     let page = triage.result(GET, json!({ "limit": 2, "other": 1, "consumer": "watch" })).await;

@@ -11,6 +11,15 @@ async fn listen(relay: &mut Relay, id: &str) {
     relay.write(&message(&json!(id), LISTEN, filter()).to_string()).await;
 }
 
+/// Waits until the stream has begun; an event may still be under way on the one that was cancelled before.
+async fn begun(relay: &mut Relay, under_way: &str) {
+    let mut message = relay.next().await;
+    if message["params"]["event"]["eventId"] == under_way {
+        message = relay.next().await;
+    }
+    assert_eq!(message["method"], ACKNOWLEDGED, "{message}");
+}
+
 async fn ask(relay: &mut Relay, id: u64, method: &str, params: Value) -> Value {
     relay.write(&message(&json!(id), method, params).to_string()).await;
     let answer = relay.next().await;
@@ -58,16 +67,16 @@ async fn all_of_it_comes_through() {
     assert!(both.iter().any(|one| one["params"]["_meta"][SUBSCRIPTION] == "two"), "{both:?}");
     relay.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}"#).await;
     emit_ids(&stage, &["2"], &["triage"]).await;
-    // The id is free again, and nothing came of the one before.
+    // The id is free again, and nothing comes of the one before but what was under way.
     listen(&mut relay, "two").await;
-    assert_eq!(relay.next().await["method"], ACKNOWLEDGED);
+    begun(&mut relay, "acme:crm:2").await;
     emit_ids(&stage, &["3"], &["triage"]).await;
     assert_eq!(relay.next().await["params"]["event"]["eventId"], "acme:crm:3");
     // And it is not taken for the one that was cancelled before.
     relay.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}"#).await;
     emit_ids(&stage, &["4"], &["triage"]).await;
     listen(&mut relay, "two").await;
-    assert_eq!(relay.next().await["method"], ACKNOWLEDGED);
+    begun(&mut relay, "acme:crm:4").await;
     relay.end().await;
     assert_eq!(triage.pending().await, ["acme:crm:2", "acme:crm:3", "acme:crm:4"]);
 }

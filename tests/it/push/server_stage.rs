@@ -185,7 +185,8 @@ impl Live {
     pub async fn told(&mut self) -> String {
         let message = self.next().await.expect("it ended");
         assert_eq!(message["method"], format!("{EXTENSION}/event"), "{message}");
-        assert_eq!(message["params"]["_meta"], json!({ SUBSCRIPTION: self.id }));
+        let meta = json!({ "switchbell/handed-on": true, SUBSCRIPTION: self.id });
+        assert_eq!(message["params"]["_meta"], meta);
         message["params"]["event"]["eventId"].as_str().unwrap().to_owned()
     }
 

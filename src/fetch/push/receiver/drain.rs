@@ -38,7 +38,7 @@ impl Receiver {
             let page = page::parse(&text).map_err(|error| End::Failed(Failure::Page(error)))?;
             (self.heard_at, self.looked_at) = (self.ledger.now(), self.ledger.now());
             polled.events += page.events.len();
-            let taken = self.take(&page.events).await?;
+            let taken = self.take(&page.events, page.is_handed_on).await?;
             polled.new += taken.new;
             polled.dropped += taken.dropped;
             self.tell_read(page.events.len());

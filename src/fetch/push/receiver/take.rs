@@ -61,7 +61,8 @@ impl Receiver {
         }
         self.heard_at = self.ledger.now();
         let events: Vec<&RawValue> = all.iter().filter_map(|params| page::live(params)).collect();
-        let taken = self.take(&events).await?;
+        let is_handed_on = all.iter().any(|params| page::is_handed_on(params));
+        let taken = self.take(&events, is_handed_on).await?;
         self.acknowledge(&taken.ids, stop).await?;
         if !taken.ids.is_empty() {
             self.is_of_use();
@@ -74,8 +75,9 @@ impl Receiver {
         }
     }
 
-    /// Judges, decides and writes; returns once all of it is durable.
-    pub(super) async fn take(&mut self, events: &[&RawValue]) -> Result<Taken, End> {
+    /// Judges, decides and writes; returns once all of it is durable. What another Switchbell hands on joins no queue here: two
+    /// that read each other would hand one event back and forth for ever.
+    pub(super) async fn take(&mut self, events: &[&RawValue], is_handed_on: bool) -> Result<Taken, End> {
         let config = self.ledger.config();
         let (workspace, connector) = self.ledger.place(&config).ok_or(End::Stopped)?;
         let no_levels = BTreeMap::new();
@@ -88,7 +90,10 @@ impl Receiver {
             match envelope::judge(event, levels) {
                 Ok(event) => {
                     let level = event.level.capped(connector.ceiling);
-                    let (entry, decided) = entry(event, level, (workspace, &connector.name));
+                    let (mut entry, decided) = entry(event, level, (workspace, &connector.name));
+                    if is_handed_on {
+                        entry.consumers.clear();
+                    }
                     entries.push(entry);
                     decisions.push(decided);
                 }

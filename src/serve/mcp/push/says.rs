@@ -37,6 +37,15 @@ struct PageJson<'a> {
     result_type: &'static str,
     events: Vec<EventJson<'a>>,
     has_more: bool,
+    #[serde(rename = "_meta")]
+    meta: HandedOn,
+}
+
+/// That a Switchbell hands it on ([`HANDED_ON`](crate::notification::HANDED_ON)).
+#[derive(Serialize)]
+struct HandedOn {
+    #[serde(rename = "switchbell/handed-on")]
+    is: bool,
 }
 
 #[derive(Serialize)]
@@ -75,7 +84,15 @@ struct Nothing {}
 struct ToldJson<'a> {
     event: EventJson<'a>,
     #[serde(rename = "_meta")]
-    meta: OfSubscription<'a>,
+    meta: OfEvent<'a>,
+}
+
+#[derive(Serialize)]
+struct OfEvent<'a> {
+    #[serde(rename = "switchbell/handed-on")]
+    is_handed_on: bool,
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    id: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -88,7 +105,7 @@ struct ProgressJson<'a> {
 /// A page of events.
 pub(super) fn page(id: &RawValue, pending: &Pending) -> Result<Response, Refusal> {
     let events = pending.items.iter().map(EventJson::from).collect();
-    answer(id, PageJson { result_type: "complete", events, has_more: pending.has_more })
+    answer(id, PageJson { result_type: "complete", events, has_more: pending.has_more, meta: HandedOn { is: true } })
 }
 
 /// That it is done.
@@ -110,7 +127,7 @@ pub(super) fn acknowledged(id: &RawValue) -> serde_json::Result<Bytes> {
 
 /// An event, as it comes.
 pub(super) fn event(id: &RawValue, event: EventJson<'_>) -> serde_json::Result<Bytes> {
-    told(EVENT, ToldJson { event, meta: OfSubscription { id } })
+    told(EVENT, ToldJson { event, meta: OfEvent { is_handed_on: true, id } })
 }
 
 /// That a subscription has ended, in good order.
