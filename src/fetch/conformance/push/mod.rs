@@ -2,7 +2,7 @@
 //!
 //! [`check`] asks in a fixed order and judges what it sees, rule by rule ([`RULES`]): what the server says of itself,
 //! requests without the capability, live streams, pages of pending events, acknowledgement. Many of the requests are wrong
-//! on purpose, which no client of MCP would make; so they are written here, byte by byte ([`client`]). Nothing is judged
+//! on purpose, which no client of MCP would make; so they are written here, byte by byte (`client`). Nothing is judged
 //! that was not seen. At most [`REQUESTS_MAX`] requests are made, in [`TIME_MAX`] and what it was told to wait.
 
 mod acknowledgement;
