@@ -17,7 +17,7 @@ use crate::config::Places;
 use crate::inbox::Queues;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
-use crate::serve::shapes::{ConsumerJson, WorkspaceJson};
+use crate::serve::shapes::ConsumerJson;
 use crate::telemetry::rounded;
 
 #[derive(Debug, clap::Subcommand)]
@@ -49,12 +49,12 @@ pub(super) async fn run(file: &Path, Command::List(asked): &Command) -> ExitCode
 
 async fn listed(file: &Path, asked: &List) -> Result<Vec<ConsumerJson>, ExitCode> {
     if let Some(control) = asked.server.control(file)? {
-        return of_server(&control, asked.workspace.as_ref()).await.map_err(|error| no_server(&error));
+        return control.list_of_each("consumers", asked.workspace.as_ref()).await.map_err(|error| no_server(&error));
     }
     let places = open_places(file)?;
     let only = asked.workspace.as_ref().map(|name| workspace(&places.workspaces, Some(name))).transpose()?;
     let answer = match Control::of(&places.store) {
-        Ok(control) => of_server(&control, only.as_ref()).await,
+        Ok(control) => control.list_of_each("consumers", only.as_ref()).await,
         Err(no_answer) => Err(no_answer),
     };
     match answer {
@@ -62,18 +62,6 @@ async fn listed(file: &Path, asked: &List) -> Result<Vec<ConsumerJson>, ExitCode
         Err(NoAnswer::NotRunning) => of_store(file, &places, only.as_ref()).await,
         Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => Err(fail(why)),
     }
-}
-
-async fn of_server(control: &Control, only: Option<&Name>) -> Result<Vec<ConsumerJson>, NoAnswer> {
-    let names = match only {
-        Some(only) => vec![only.to_string()],
-        None => control.list("/v1/workspaces").await?.into_iter().map(|one: WorkspaceJson| one.workspace_id).collect(),
-    };
-    let mut found = Vec::new();
-    for name in names {
-        found.extend(control.list(&format!("/v1/workspaces/{name}/consumers")).await?);
-    }
-    Ok(found)
 }
 
 async fn of_store(file: &Path, places: &Places, only: Option<&Name>) -> Result<Vec<ConsumerJson>, ExitCode> {

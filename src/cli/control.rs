@@ -13,9 +13,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::remote::TOKEN_VARIABLE;
+use crate::notification::Name;
 use crate::serve::control;
 use crate::serve::problem::{DROPPED, DetailedJson, NOTHING, ProblemJson};
-use crate::serve::shapes::{FROM_HEADER, ListJson, SIGNATURE_HEADER};
+use crate::serve::shapes::{FROM_HEADER, ListJson, SIGNATURE_HEADER, WorkspaceJson};
 
 /// How long a server may take for one answer: a read with all that follows it at once.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
@@ -121,6 +122,23 @@ impl Control {
     /// A list that fits into one answer.
     pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, NoAnswer> {
         self.get::<ListJson<T>>(path).await.map(|list| list.items)
+    }
+
+    /// What every workspace has under this name, or the one that is meant.
+    pub(super) async fn list_of_each<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        only: Option<&Name>,
+    ) -> Result<Vec<T>, NoAnswer> {
+        let names = match only {
+            Some(only) => vec![only.to_string()],
+            None => self.list("/v1/workspaces").await?.into_iter().map(|one: WorkspaceJson| one.workspace_id).collect(),
+        };
+        let mut found = Vec::new();
+        for name in names {
+            found.extend(self.list(&format!("/v1/workspaces/{name}/{what}")).await?);
+        }
+        Ok(found)
     }
 
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {

@@ -19,7 +19,7 @@ use crate::config::Places;
 use crate::inbox::Inbox;
 use crate::inbox::sqlite::SqliteInbox;
 use crate::notification::Name;
-use crate::serve::shapes::{ConnectorJson, WorkspaceJson};
+use crate::serve::shapes::ConnectorJson;
 use crate::telemetry::rounded;
 
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub(super) async fn list(file: &Path, asked: &List) -> ExitCode {
 
 async fn listed(file: &Path, asked: &List) -> Result<Vec<ConnectorJson>, ExitCode> {
     if let Some(control) = asked.server.control(file)? {
-        return of_server(&control, asked.workspace.as_ref()).await.map_err(|error| no_server(&error));
+        return control.list_of_each("connectors", asked.workspace.as_ref()).await.map_err(|error| no_server(&error));
     }
     let (places, only) = places_of(file, asked.workspace.as_ref())?;
     connectors(&places, only.as_ref()).await.map_err(fail)
@@ -66,7 +66,7 @@ async fn listed(file: &Path, asked: &List) -> Result<Vec<ConnectorJson>, ExitCod
 async fn beside(file: &Path, asked: &Show) -> Result<(Vec<ConnectorJson>, Name), ExitCode> {
     let named = asked.which.workspace.as_ref();
     if let Some((control, only)) = asked.server.find(file, named).await? {
-        let found = of_server(&control, Some(&only)).await.map_err(|error| no_server(&error))?;
+        let found = control.list_of_each("connectors", Some(&only)).await.map_err(|error| no_server(&error))?;
         return Ok((found, only));
     }
     let places = open_places(file)?;
@@ -103,7 +103,7 @@ fn places_of(file: &Path, named: Option<&Name>) -> Result<(Places, Option<Name>)
 /// The connectors of one workspace, or of all.
 async fn connectors(places: &Places, only: Option<&Name>) -> Result<Vec<ConnectorJson>, String> {
     let asked = match Control::of(&places.store) {
-        Ok(control) => of_server(&control, only).await,
+        Ok(control) => control.list_of_each("connectors", only).await,
         Err(no_answer) => Err(no_answer),
     };
     match asked {
@@ -111,18 +111,6 @@ async fn connectors(places: &Places, only: Option<&Name>) -> Result<Vec<Connecto
         Err(NoAnswer::NotRunning) => remembered(places, only).await,
         Err(NoAnswer::Nothing(why) | NoAnswer::Refused(why)) => Err(why),
     }
-}
-
-async fn of_server(control: &Control, only: Option<&Name>) -> Result<Vec<ConnectorJson>, NoAnswer> {
-    let names = match only {
-        Some(only) => vec![only.to_string()],
-        None => control.list("/v1/workspaces").await?.into_iter().map(|one: WorkspaceJson| one.workspace_id).collect(),
-    };
-    let mut found = Vec::new();
-    for name in names {
-        found.extend(control.list(&format!("/v1/workspaces/{name}/connectors")).await?);
-    }
-    Ok(found)
 }
 
 async fn remembered(places: &Places, only: Option<&Name>) -> Result<Vec<ConnectorJson>, String> {

@@ -65,7 +65,7 @@ async fn a_stream_that_is_cut_off_is_opened_anew_and_nothing_is_missed() {
 async fn killed_at_each_step_it_loses_nothing_and_has_nothing_twice() {
     let (peer, sink) = (Peer::start().await, Sink::start().await);
     let world = World::new(&sink, "{}", &peer.connector());
-    let steps = [Step::Get, Step::AckBefore, Step::AckAfter];
+    let steps = [Step::Get, Step::Answered, Step::AckBefore, Step::AckAfter];
     let mut expected = Vec::new();
     for (number, step) in steps.into_iter().enumerate() {
         for event in 0..3 {

@@ -15,11 +15,16 @@ use tokio::sync::{mpsc, watch};
 use super::server_stage::{ACK, EXTENSION, GET, LISTEN, SUBSCRIPTION};
 use crate::support::PATIENCE;
 
+/// Logged where the server stands.
+const STANDS: &str = "stands";
+
 /// Where the server stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A page is asked for and not answered.
     Get,
+    /// A page was just answered: what becomes of it is not known.
+    Answered,
     /// An acknowledgement came and is not kept.
     AckBefore,
     /// It was kept and is not answered.
@@ -89,7 +94,10 @@ impl Peer {
     }
 
     pub fn stand_at(&self, step: Option<Step>) {
-        self.change(|queue| queue.stands_at = step);
+        self.change(|queue| {
+            queue.stands_at = step;
+            queue.log.retain(|method| method != STANDS);
+        });
     }
 
     /// What was asked of it so far, without the extension's name.
@@ -117,7 +125,7 @@ impl Peer {
 
     /// Waits until the program stands at the step.
     pub async fn stood(&self) {
-        self.until("it stands", |queue| queue.log.last().is_some_and(|last| last.starts_with("stands"))).await;
+        self.until("it stands", |queue| queue.log.iter().any(|method| method == STANDS)).await;
     }
 
     async fn until(&self, what: &str, is_so: impl Fn(&Queue) -> bool) {
@@ -163,6 +171,9 @@ async fn serve(State(peer): State<Peer>, _headers: HeaderMap, body: String) -> R
                 let events: Vec<&str> = queue.pending.iter().take(2).map(|(_, text)| text.as_str()).collect();
                 format!(r#"{{ "resultType":"complete", "events":[{}],"hasMore":{}}}"#, events.join(","), queue.pending.len() > 2)
             });
+            if step == Some(Step::Answered) {
+                peer.change(|queue| queue.log.push(STANDS.to_owned()));
+            }
             result(&id, &page)
         }
         ACK => {
@@ -188,7 +199,7 @@ async fn serve(State(peer): State<Peer>, _headers: HeaderMap, body: String) -> R
 
 /// Never answers.
 async fn stand(peer: &Peer) {
-    peer.change(|queue| queue.log.push("stands".to_owned()));
+    peer.change(|queue| queue.log.push(STANDS.to_owned()));
     std::future::pending().await
 }
 
